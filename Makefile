@@ -61,7 +61,8 @@ bench: $(VENV)/dev.stamp ## every benchmark of bench/, one after the other
 	done
 
 lock: ## resolve the dependencies again (needs uv)
-	@for part in "requirements.lock" "requirements-dev.lock --group dev -c requirements.lock"; do \
+	@for part in "requirements.lock" "requirements-dev.lock --group dev -c requirements.lock" \
+	    "requirements-codes.lock --extra codes -c requirements.lock"; do \
 	  set -- $$part; file=$$1; shift; \
 	  { echo '# Made by `make lock`: every version with its hashes, for Python 3.11 to 3.13 on each platform.'; \
 	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

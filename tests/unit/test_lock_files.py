@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-codes.lock")
 
 
 def _names(text: str) -> set[str]:
@@ -28,9 +28,11 @@ def test_the_locks_hold_every_declared_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     runtime = project["project"]["dependencies"]
     development = project["dependency-groups"]["dev"]
+    codes = project["project"]["optional-dependencies"]["codes"]
 
     def declared(requirements: list[str]) -> set[str]:
         return {re.split(r"[<>=\[]", item)[0] for item in requirements}
 
     assert declared(runtime) <= _names((ROOT / LOCKS[0]).read_text("utf-8"))
     assert declared(runtime + development) <= _names((ROOT / LOCKS[1]).read_text("utf-8"))
+    assert declared(runtime + codes) <= _names((ROOT / LOCKS[2]).read_text("utf-8"))
