@@ -26,7 +26,9 @@ class Evidence:
     """Offset of the quote in `passage`."""
 
 
-def evidence_of(facts: EntityFacts, slices: Sequence[PageSlice]) -> Evidence:
+def evidence_of(
+    facts: EntityFacts, slices: Sequence[PageSlice], neighbours: Sequence[EntityFacts] = ()
+) -> Evidence:
     """Return the evidence of an entity; only the quote, if no slice contains the entity."""
     for part in slices:
         if part.page != facts.page or facts.start is None or facts.end is None:

@@ -1,0 +1,23 @@
+"""The structurer of each category: printed text in, attributes of `clinical.attributes` out.
+
+A category without a row here keeps its printed text in Pass 1 alone.
+"""
+
+from __future__ import annotations
+
+from pipeline.clinical.attributes import ATTRIBUTES
+from pipeline.clinical.conditions import condition_attributes
+from pipeline.clinical.structured import Printed, Structured, Structurer
+
+STRUCTURERS: dict[str, Structurer] = {
+    "condition": condition_attributes,
+    "symptom": condition_attributes,
+}
+"""Category → its structurer."""
+
+
+def structured(printed: Printed) -> Structured:
+    """Return the attributes of an entity. Raises KeyError for an unknown category."""
+    category = printed.facts.category
+    structurer = STRUCTURERS.get(category)
+    return structurer(printed) if structurer else Structured(attributes=ATTRIBUTES[category]())

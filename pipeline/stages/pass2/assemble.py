@@ -1,0 +1,58 @@
+"""From a reply of Pass 2 to the row of an enriched entity.
+
+The functions are pure, judge every engine alike, and raise for no text. A value that the evidence
+does not support is left out; a value that a second reader reads differently is flagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.clinical.enrichment_flags import EnrichmentFlag, flagged
+from pipeline.clinical.evidence import evidence_of
+from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.clinical.structurers import structured
+from pipeline.core.types import PageSlice
+from pipeline.providers.schemas import FoundAttributes
+from pipeline.stages.pass2.grounding import grounded, of_pass1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enriched:
+    """The structured attributes of one entity, with its code and the reasons for a review."""
+
+    attributes: dict[str, Any]
+    """The model of the category in `clinical.attributes`, without values that are None."""
+    code: Candidate | None = None
+    """One candidate of the entity's shortlist."""
+    flags: tuple[str, ...] = ()
+    second_reading: dict[str, Any] | None = None
+    """The local engine's reading of disputed attributes: attribute → value."""
+
+
+def enriched(
+    facts: EntityFacts,
+    reply: FoundAttributes | None,
+    second: FoundAttributes | None,
+    slices: Sequence[PageSlice],
+    *,
+    neighbours: Sequence[EntityFacts] = (),
+) -> Enriched:
+    """Check a reply against the page and structure what holds.
+
+    `reply` is None if the engine left the entity out; the attributes of Pass 1 remain then.
+    `second` is the answer of the local engine, if another engine replied. `neighbours` are the
+    other entities of the prompt: a clause of a neighbour proves nothing about this entity.
+    """
+    evidence = evidence_of(facts, slices, neighbours)
+    found = of_pass1(facts) if reply is None else grounded(facts, reply, second, evidence)
+    built = structured(found.printed)
+    missing = (flagged(EnrichmentFlag.NOT_ENRICHED),) if reply is None else ()
+    return Enriched(
+        attributes=built.attributes.model_dump(mode="json", exclude_none=True),
+        code=found.code,
+        flags=tuple(dict.fromkeys((*missing, *found.flags, *built.flags))),
+        second_reading=found.second_reading or None,
+    )
