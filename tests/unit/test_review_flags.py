@@ -8,7 +8,8 @@ import pytest
 
 from medproc.env import PROJECT_ROOT
 from pipeline.providers.schemas import FoundEntity
-from pipeline.stages.pass1 import disputes, quote_checks
+from pipeline.stages.page_checks import quote_checks
+from pipeline.stages.pass1 import disputes
 from pipeline.stages.pass1.review_flags import (
     CONTEXT_ONLY,
     TABLE,

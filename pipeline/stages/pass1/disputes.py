@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.clinical.page_text.spellings import fold, occurs
 from pipeline.core.types import Span
 from pipeline.providers.local.assertions.judgement import Assertion
 from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.schemas import NOT_TAKEN, FoundEntity, Temporality
-from pipeline.stages.pass1 import quoted_names, sig_forms
-from pipeline.stages.pass1.spellings import fold, occurs
+from pipeline.stages.page_checks import quoted_names, sig_forms
 
 NOT_UNDERSTOOD_RULE = "not-understood.v1"
 """The end of the rules that report a row with an unexplained token, without a value."""

@@ -14,11 +14,14 @@ from datetime import date
 from typing import Any
 from uuid import UUID, uuid4
 
+from pipeline.clinical.page_text.rows import headings_above, quoted_text, row_of
+from pipeline.clinical.page_text.spellings import fold
 from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.core.types import slices as cut
 from pipeline.models import AlignmentKind, Batch, EncounterResult, selectors
 from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.schemas import EntityReply, FoundEntity
+from pipeline.stages.page_checks.quote_checks import not_in_quote
 from pipeline.stages.pass1 import plausibility
 from pipeline.stages.pass1.align import (
     Aligned,
@@ -28,13 +31,10 @@ from pipeline.stages.pass1.align import (
     merge,
 )
 from pipeline.stages.pass1.disputes import NOT_UNDERSTOOD_RULE, SecondOpinion, opinions
-from pipeline.stages.pass1.page_rows import headings_above, quoted_text, row_of
 from pipeline.stages.pass1.planner import PlannedBatch, context_for
-from pipeline.stages.pass1.quote_checks import not_in_quote
 from pipeline.stages.pass1.review_flags import Flag, flagged, prevents_acceptance
 from pipeline.stages.pass1.source_dates import SourceDates
 from pipeline.stages.pass1.source_numbers import SourceNumbers
-from pipeline.stages.pass1.spellings import fold
 from pipeline.transitions import Lease
 
 LOW_WORD_CONFIDENCE = 80.0

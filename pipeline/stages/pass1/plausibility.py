@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pipeline.clinical.page_text.spellings import fold
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1.review_flags import Flag
-from pipeline.stages.pass1.spellings import fold
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _LOST_POINT = 6.0

@@ -13,8 +13,8 @@ import re
 from enum import Enum, auto
 from typing import NamedTuple
 
+from pipeline.clinical.page_text.lines import PrintedLine, Sentence
 from pipeline.providers.local.assertions.tick_tables import TickTable
-from pipeline.providers.local.text.lines import PrintedLine, Sentence
 
 
 class BoxTick(Enum):

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from pipeline.clinical.page_text.lines import Sentence
 from pipeline.providers.local.assertions.check_boxes import BoxItem, BoxTick
 from pipeline.providers.local.assertions.cues import POST, Cue, CueKind, cues_in
 from pipeline.providers.local.assertions.experiencer import (
@@ -23,7 +24,6 @@ from pipeline.providers.local.assertions.experiencer import (
 )
 from pipeline.providers.local.assertions.person_headings import PersonHeadings
 from pipeline.providers.local.assertions.reach import Reach, is_open_denial, reach
-from pipeline.providers.local.text.lines import Sentence
 from pipeline.providers.local.text.page_turns import Continued
 from pipeline.providers.local.text.zones import Zones
 from pipeline.providers.schemas import Certainty, Experiencer, Temporality, ZoneType

@@ -10,8 +10,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from pipeline.clinical.page_text.lines import PrintedLine
 from pipeline.providers.local.assertions.experiencer import person_kind
-from pipeline.providers.local.text.lines import PrintedLine
 from pipeline.providers.local.text.zones import Zone
 from pipeline.providers.schemas import Experiencer
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pipeline.clinical.page_text.lines import PrintedLine
 from pipeline.providers.local.labs.analytes import known_name
 from pipeline.providers.local.labs.columns import Columns, cells_by_column
 from pipeline.providers.local.labs.statement import Row
-from pipeline.providers.local.text.lines import PrintedLine
 
 Lines = Sequence[tuple[PrintedLine, str, str]]
 """Each line with its words and with its words as printed, both without struck-through words."""

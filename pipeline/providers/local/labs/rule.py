@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pipeline.clinical.page_text.lines import Sentence
 from pipeline.providers.local.assertions.experiencer import person_kind
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
@@ -21,7 +22,6 @@ from pipeline.providers.local.labs.prose import (
 )
 from pipeline.providers.local.labs.tables import read_tables
 from pipeline.providers.local.text.latest_reading import Moment, latest_of
-from pipeline.providers.local.text.lines import Sentence
 from pipeline.providers.local.text.tokens import tokenize
 
 _OTHER_PERSON = re.compile(

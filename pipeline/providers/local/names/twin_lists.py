@@ -10,9 +10,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
+from pipeline.clinical.page_text.lines import PrintedLine, bullet_end
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, unclear_name
-from pipeline.providers.local.text.lines import PrintedLine, bullet_end
 
 _LEAST_ROWS = 2
 _MOST_LISTS = 3

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pipeline.clinical.page_text.lines import lines_of
 from pipeline.core.types import PageSlice
-from pipeline.providers.local.text.lines import lines_of
 
 _PREFIX = re.compile(r"^([A-Za-z]{2,12}|\d{1,3}|[>|#]+)([:|>.)]?)[ \t]")
 _PERSON = re.compile(

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pipeline.clinical.page_text.lines import PrintedLine, Sentence
 from pipeline.providers.local.text.document import Document
-from pipeline.providers.local.text.lines import PrintedLine, Sentence
 from pipeline.providers.local.text.titles import is_page_line
 
 _EDGE_LINES = 4

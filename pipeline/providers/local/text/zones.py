@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast, get_args
 
+from pipeline.clinical.page_text.lines import PrintedLine, bullet_end
 from pipeline.providers.local.names.word_lists import rows
-from pipeline.providers.local.text.lines import PrintedLine, bullet_end
 from pipeline.providers.schemas import ZoneType
 
 _ORGAN = "organ"

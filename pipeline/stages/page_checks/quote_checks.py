@@ -13,14 +13,14 @@ from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 
+from pipeline.clinical.page_text.rows import QuotedText
+from pipeline.clinical.page_text.spellings import fold, occurs, places
 from pipeline.providers.local.labs.patterns import UNIT
 from pipeline.providers.local.medications.sig import DOSE
 from pipeline.providers.local.text.dates import DATE_FORM, DateOrder, date_at
 from pipeline.providers.local.text.tokens import normal
 from pipeline.providers.schemas import FoundEntity
-from pipeline.stages.pass1 import quoted_names, sig_forms
-from pipeline.stages.pass1.page_rows import QuotedText
-from pipeline.stages.pass1.spellings import fold, occurs, places
+from pipeline.stages.page_checks import quoted_names, sig_forms
 
 _MEASURED = ("vital", "lab")
 _PART = re.compile(r"\b(?:systolic|diastolic|sbp|dbp)\b", re.I)

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from pipeline.clinical.page_text.lines import PrintedLine, Sentence, lines_of, sentences_of
 from pipeline.core.types import PageText, Span
-from pipeline.providers.local.text.lines import PrintedLine, Sentence, lines_of, sentences_of
 
 _HEADINGS = 3
 """The most headings above a row that are read; comments between the rows of a table are common."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from pipeline.clinical.page_text.spellings import NUMBER_WORDS
 from pipeline.providers.local.medications.sig import FREQUENCY, RIGHT_EYE, ROUTE
-from pipeline.stages.pass1.spellings import NUMBER_WORDS
 
 _TIMES = {"once": "1", "twice": "2", "thrice": "3"} | NUMBER_WORDS
 _N = rf"(?P<n>\d+(?: ?(?:-|–|to) ?\d+)?|{'|'.join(_TIMES)})"
