@@ -17,7 +17,6 @@ from django.conf import settings
 from django.utils import timezone
 
 from medproc.timing import scaled
-from pipeline import transitions
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import (
     OUTAGE_CODES,
@@ -127,11 +126,10 @@ class StepExecutor(Generic[W]):
     def run(self, deadline_s: float) -> ExecutorResult:
         """Run until every row has ended, or the step must stop."""
         self._deadline.restart(deadline_s)
-        transitions.set_deadline(self._lease, deadline_s)
         limits = self._limits()
         self._resume()
         items = [self._policy.item(split) for split in self._splits.open]
-        # Reading the pages and planning have used up some of the lease.
+        # Reading the pages and planning have used up some of the lease. This stores the deadline.
         self._heartbeat.renew()
         with fanout.FanOut(
             items,

@@ -131,6 +131,17 @@ class _Done:
         self.error = error
 
 
+def renew(lease: Lease, deadline: StepDeadline) -> None:
+    """Renew the lease and store the deadline, where no provider is called.
+
+    Raises LeaseLostError, and PipelineError CANCELLED where an operator wants the job cancelled.
+    """
+    asked_at = time.monotonic()
+    if transitions.renew_lease(lease, deadline.left_s):
+        raise PipelineError(code=ErrorCode.CANCELLED)
+    deadline.sign_of_life(asked_at)
+
+
 def with_lease(
     lease: Lease, deadline: StepDeadline, source: Callable[[], Iterator[T]]
 ) -> Generator[T, None, None]:
@@ -164,11 +175,8 @@ def with_lease(
                     code=ErrorCode.DEADLINE_EXCEEDED,
                 )
             if time.monotonic() - renewed_at >= interval_s:
-                asked_at = time.monotonic()
-                if transitions.renew_lease(lease, deadline.left_s):
-                    raise PipelineError(code=ErrorCode.CANCELLED)
+                renew(lease, deadline)
                 renewed_at = time.monotonic()
-                deadline.sign_of_life(asked_at)
     finally:
         unwanted.set()
         # Work that hangs is not waited for: its daemon thread ends with the process.

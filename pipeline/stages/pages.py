@@ -18,7 +18,7 @@ from medproc.timing import scaled
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.documents import reader, storage
-from pipeline.execution.heartbeat import call_with_lease, with_lease
+from pipeline.execution.heartbeat import call_with_lease, renew, with_lease
 from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.shutdown import stop_requested
 from pipeline.execution.step_result import (
@@ -30,7 +30,7 @@ from pipeline.execution.step_result import (
 )
 from pipeline.models import Job, Page, PageSource, Session, ShellFile, Summary
 from pipeline.stages.record_warnings import warn
-from pipeline.transitions import Failure, Lease, fenced, set_deadline
+from pipeline.transitions import Failure, Lease, fenced
 
 CHUNK_PAGES = 50
 """Pages that are read and written together; a crash repeats at most one such chunk."""
@@ -116,7 +116,7 @@ def _read(lease: Lease, deadline: StepDeadline, shell_file: ShellFile, path: str
 
 def _restart(lease: Lease, deadline: StepDeadline, seconds: float) -> None:
     deadline.restart(seconds)
-    set_deadline(lease, seconds)
+    renew(lease, deadline)
 
 
 def _read_chunk(

@@ -33,7 +33,6 @@ from pipeline.transitions.leases import (
     fenced,
     mark_hung,
     renew_lease,
-    set_deadline,
 )
 from pipeline.transitions.provenance import note_settings, submitted_config
 from pipeline.transitions.record_batches import (
@@ -101,7 +100,6 @@ __all__ = [
     "retry_job",
     "retry_later",
     "row_of",
-    "set_deadline",
     "settle_discovery",
     "settle_record_batches",
     "should_preempt",

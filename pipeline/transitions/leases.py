@@ -242,19 +242,17 @@ def fenced(lease: Lease) -> Iterator[None]:
         yield
 
 
-def renew_lease(lease: Lease, deadline_left_s: float | None = None) -> bool:
+def renew_lease(lease: Lease, deadline_left_s: float) -> bool:
     """Renew the lease; return whether an operator wants the job cancelled.
 
-    `deadline_left_s` updates the stored deadline of the step, which waits that do not count have
-    moved; None leaves the stored deadline as it is. Raises LeaseLostError where the lease ran out
-    or was taken.
+    Stores the time at which the step's deadline ends, for the console: the step itself keeps to its
+    `StepDeadline`. Raises LeaseLostError where the lease ran out or was taken.
     """
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE job_queue SET heartbeat_at = clock_timestamp(),"
             " lease_expires_at = clock_timestamp() + make_interval(secs => %s),"
-            " step_deadline_at = coalesce("
-            "clock_timestamp() + make_interval(secs => %s), step_deadline_at)"
+            " step_deadline_at = clock_timestamp() + make_interval(secs => %s)"
             " WHERE id = %s AND lease_gen = %s AND status = 'processing'"
             " AND lease_expires_at > clock_timestamp() RETURNING cancel_requested_at IS NOT NULL",
             [scaled(settings.LEASE_S), deadline_left_s, lease.job_id, lease.gen],
@@ -302,16 +300,3 @@ def mark_hung(job_id: UUID, gen: int, worker_id: str) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(_MARK_HUNG, {"job": job_id, "gen": gen, "entry": as_json(entry)})
         return bool(cursor.rowcount)
-
-
-def set_deadline(lease: Lease, seconds: float) -> None:
-    """Store that the step has so many seconds from now, so that the console can show it.
-
-    The step itself keeps to its `StepDeadline`; its worker ends it by force a little later.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE job_queue SET step_deadline_at = clock_timestamp() + make_interval(secs => %s)"
-            " WHERE id = %s AND lease_gen = %s",
-            [seconds, lease.job_id, lease.gen],
-        )

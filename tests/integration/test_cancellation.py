@@ -122,10 +122,10 @@ def test_a_step_that_ends_after_the_cancellation_leaves_no_wake_up(result: StepR
     job = a_job(step=Step.PAGES)
     lease = claim(Step.PAGES, "w")
     assert lease is not None
-    assert renew_lease(lease) is False
+    assert renew_lease(lease, 60.0) is False
 
     told = operator_actions.job_cancel(job.id)
-    is_cancelling = renew_lease(lease)
+    is_cancelling = renew_lease(lease, 60.0)
     run_step._end(lease, a_deadline(), result)
 
     job.refresh_from_db()

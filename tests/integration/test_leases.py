@@ -124,12 +124,12 @@ def test_a_heartbeat_renews_the_lease_and_a_late_one_loses_it() -> None:
     assert lease is not None
     before = Job.objects.get(id=job.id).lease_expires_at
 
-    renew_lease(lease)
+    renew_lease(lease, 60.0)
 
     assert Job.objects.get(id=job.id).lease_expires_at > before
     Job.objects.filter(id=job.id).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
     with pytest.raises(LeaseLostError):
-        renew_lease(lease)
+        renew_lease(lease, 60.0)
 
 
 @pytest.mark.usefixtures("cloned_db")

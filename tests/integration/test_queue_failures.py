@@ -51,7 +51,7 @@ class _WorkerThreads:
             lease = claim(Step.PAGES, name)
             if lease is not None:
                 self.noted[lease.job_id].append(("began", lease.gen))
-                renew_lease(lease)
+                renew_lease(lease, 60.0)
                 self.noted[lease.job_id].append(("ended", lease.gen))
                 run_step._end(lease, a_deadline(), FAILED)
 
@@ -144,7 +144,7 @@ def test_a_step_of_three_leases_whose_worker_is_heard_of_runs_once(
 
     for _ in range(9):
         _let_pass(settings.LEASE_S / 3)
-        renew_lease(lease)
+        renew_lease(lease, 60.0)
         assert operator_actions.jobs_reconcile().recovered == 0
         assert claim(Step.PASS1, "w2") is None
 

@@ -106,7 +106,7 @@ def test_a_lease_that_lives_is_left_alone(cloned_db: str, redis_db: redis.Redis)
     tick = operator_actions.jobs_reconcile()
 
     assert not tick.changed
-    renew_lease(lease)
+    renew_lease(lease, 60.0)
 
 
 def test_three_crashes_of_one_step_end_in_the_dead_letters_with_their_history(

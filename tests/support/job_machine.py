@@ -174,11 +174,11 @@ class JobMachine(RuleBasedStateMachine):
     def beat(self, worker: MachineWorker) -> None:
         truth = self.truth[worker.lease.job_id]
         if truth.holder is worker and not self._expired(truth):
-            assert renew_lease(worker.lease) == truth.is_cancelling
+            assert renew_lease(worker.lease, 60.0) == truth.is_cancelling
             truth.expires = self.now + LEASE
         else:
             with pytest.raises(LeaseLostError):
-                renew_lease(worker.lease)
+                renew_lease(worker.lease, 60.0)
 
     @rule(worker=workers, end=st.sampled_from(["done", "fail", "broke", "back", "room", "park"]))
     def end_step(self, worker: MachineWorker, end: str) -> None:

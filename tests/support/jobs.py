@@ -27,7 +27,7 @@ from pipeline.execution.step_result import SIGTERM, StepCompleted, StepInterrupt
 from pipeline.models import ShellFile
 from pipeline.queueing.queues import QUEUES, entry_id, push
 from pipeline.stages import registry
-from pipeline.transitions import Lease, claim, set_deadline
+from pipeline.transitions import Lease, claim, renew_lease
 from pipeline.workers import run_step as real_run_step
 from pipeline.workers.identity import worker_identity
 from pipeline.workers.shared_step import SHARED_STEP
@@ -108,7 +108,7 @@ def hang_beyond_deadline() -> None:
     lease = claim(Step.PASS1, worker_identity())
     if lease is not None:
         StepDeadline(0.1, publish=SHARED_STEP.publish)
-        set_deadline(lease, 0.1)
+        renew_lease(lease, 0.1)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         threading.Event().wait()
 
