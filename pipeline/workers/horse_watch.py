@@ -20,7 +20,6 @@ from medproc.timing import scaled
 from pipeline import transitions
 from pipeline.core.db_errors import is_away
 from pipeline.core.server_faults import explain
-from pipeline.workers.refused_steps import REFUSAL_MARK
 from pipeline.workers.shared_step import SHARED_STEP
 
 logger = logging.getLogger(__name__)
@@ -97,7 +96,7 @@ def note_hang(job_id: UUID, gen: int, worker: str) -> None:
     except (DatabaseError, InterfaceError) as error:
         logger.error("worker %s: a hang was not noted: %s", worker, explain(error))
         # The horse waited for PostgreSQL, like this worker now, and did not hang.
-        REFUSAL_MARK.set(is_away(error))
+        SHARED_STEP.note_refusal(is_away(error))
     finally:
         connections.close_all()
 

@@ -8,7 +8,6 @@ the worker stops before, the reconciler recovers the step like the step of a dea
 from __future__ import annotations
 
 import logging
-import mmap
 import time
 from collections.abc import Callable
 
@@ -28,31 +27,6 @@ logger = logging.getLogger(__name__)
 
 REASON = "PostgreSQL refused"
 WAIT_FIRST_S, WAIT_MAX_S = 0.25, 2.0
-
-
-class RefusalMark:
-    """One byte in memory that a worker shares with the horse that it forks."""
-
-    def __init__(self) -> None:
-        self.renew()
-
-    def renew(self) -> None:
-        """Take memory of its own, as each worker must: a pool's children share their parent's."""
-        self._memory = mmap.mmap(-1, 1)
-
-    def set(self, is_set: bool) -> None:
-        """Note whether the horse gave up its step because PostgreSQL refused."""
-        self._memory[0] = int(is_set)
-
-    @property
-    def is_set(self) -> bool:
-        """Whether the horse gave up its step because PostgreSQL refused."""
-        return bool(self._memory[0])
-
-
-REFUSAL_MARK = RefusalMark()
-"""The mark of this worker and its horse. RQ calls `run_step` by name, so no argument can carry
-the mark."""
 
 
 def requeue_steps_of(worker_id: str, goes_on: Callable[[], bool]) -> None:

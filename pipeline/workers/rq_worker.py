@@ -43,7 +43,7 @@ from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_con
 from pipeline.workers import memory, stuck_steps
 from pipeline.workers.horse_watch import HorseEnd, SilenceWatch, expire_leases_of, note_hang
 from pipeline.workers.identity import renew_identity, serve, worker_identity
-from pipeline.workers.refused_steps import REFUSAL_MARK, requeue_steps_of
+from pipeline.workers.refused_steps import requeue_steps_of
 from pipeline.workers.shared_step import SHARED_STEP
 
 logger = logging.getLogger(__name__)
@@ -141,7 +141,6 @@ class Worker(RQWorker):
         While Redis refuses, the worker waits.
         """
         SHARED_STEP.renew()
-        REFUSAL_MARK.renew()
         use_no_pool()
         serve(self.queue_names())
         logger.info("worker %s: waits for %s", self.name, ", ".join(self.queue_names()))
@@ -323,10 +322,10 @@ class Worker(RQWorker):
                 # Before its lease is released: the step missed its deadline and did not crash.
                 self._stuck = False
                 stuck_steps.end_steps_of(worker_identity())
-            if REFUSAL_MARK.is_set:
+            if SHARED_STEP.is_refused:
                 # Before its lease is released, too: PostgreSQL refused, and no process crashed.
                 requeue_steps_of(worker_identity(), self._waits_for_postgres)
-                REFUSAL_MARK.set(False)
+                SHARED_STEP.note_refusal(False)
         if self._horse_status:
             expire_leases_of(self.name)
 

@@ -70,7 +70,7 @@ from pipeline.transitions import (
 )
 from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.identity import served_beside, worker_identity
-from pipeline.workers.refused_steps import REASON, REFUSAL_MARK
+from pipeline.workers.refused_steps import REASON
 from pipeline.workers.shared_step import SHARED_STEP
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,7 @@ def run_step(step: str) -> None:
     except (DatabaseError, InterfaceError) as error:
         if not is_away(error):
             raise
-        REFUSAL_MARK.set(True)
+        SHARED_STEP.note_refusal(True)
         if is_first_to_say(fault_of(error) or "database"):
             logger.error("%s", explain(error), extra={"action": "database_refuses"})
         connection.close()
@@ -113,7 +113,7 @@ def _run_best(step: str) -> None:
         _end(lease, deadline, _run(lease, deadline))
         _copy_counts(lease)
     except LeaseLostError as error:
-        REFUSAL_MARK.set(isinstance(error, LeaseUnrenewedError))
+        SHARED_STEP.note_refusal(isinstance(error, LeaseUnrenewedError))
         _log("lease_lost", lease)
     finally:
         deadline.close()

@@ -1,13 +1,14 @@
 """The running step, in memory that a worker shares with the horse that it forks.
 
-The horse writes its lease, its signs of life and its deadline. The worker reads them to end a horse
-that is stuck in C code or stopped, and therefore runs no Python. Nothing else reads this memory.
+The horse writes its lease, its signs of life, its deadline, and whether PostgreSQL refused. The
+worker reads them to end a horse that is stuck in C code or stopped, and therefore runs no Python,
+and to requeue a step that PostgreSQL refused. Nothing else reads this memory.
 """
 
 from __future__ import annotations
 
+import ctypes
 import mmap
-import struct
 import time
 from uuid import UUID
 
@@ -15,7 +16,6 @@ from django.conf import settings
 
 from medproc.timing import scaled
 
-_STEP = struct.Struct("dd16sq")
 _NONE = 0.0
 _NO_JOB = UUID(int=0)
 LEASE_SHARE = 0.9
@@ -24,6 +24,16 @@ the hang before another process takes the job."""
 LEASELESS_S = 60.0
 """Seconds that a horse may live without a lease: before its claim, and after the end of its step.
 Not scaled by TIME_SCALE, because this time passes while a process starts or ends."""
+
+
+class _Step(ctypes.Structure):
+    _fields_ = (
+        ("ends_at", ctypes.c_double),
+        ("due_at", ctypes.c_double),
+        ("job", ctypes.c_ubyte * 16),
+        ("gen", ctypes.c_int64),
+        ("is_refused", ctypes.c_bool),
+    )
 
 
 class SharedStep:
@@ -37,67 +47,55 @@ class SharedStep:
 
     def renew(self) -> None:
         """Take memory of its own, as each worker must: a pool's children share their parent's."""
-        self._memory = mmap.mmap(-1, _STEP.size)
+        self._step = _Step.from_buffer(mmap.mmap(-1, ctypes.sizeof(_Step)))
 
     def clear_lease(self) -> None:
         """Note that the horse has no lease: the horse starts, or has ended its step."""
-        self._write(ends_at=_NONE, due_at=time.monotonic() + LEASELESS_S, job=_NO_JOB, gen=0)
+        self._step.ends_at = _NONE
+        self._step.due_at = time.monotonic() + LEASELESS_S
+        self._step.job[:] = _NO_JOB.bytes
 
     def claimed(self, job_id: UUID, gen: int, at: float) -> None:
         """Note the lease of the horse; `at` is a time before the claim."""
-        self._write(job=job_id, gen=gen, due_at=_due_after(at))
+        self.sign(at)
+        # The worker can read between two writes: a job must never have another job's generation.
+        self._step.gen = gen
+        self._step.job[:] = job_id.bytes
 
     def sign(self, at: float) -> None:
         """Note a sign of life of the horse."""
-        self._write(due_at=_due_after(at))
+        self._step.due_at = at + scaled(settings.LEASE_S) * LEASE_SHARE
 
     def publish(self, ends_at: float | None) -> None:
         """Write the deadline of the step; None between two steps."""
-        self._write(ends_at=_NONE if ends_at is None else ends_at)
+        self._step.ends_at = _NONE if ends_at is None else ends_at
+
+    def note_refusal(self, is_refused: bool) -> None:
+        """Note whether the horse gave up its step because PostgreSQL refused."""
+        self._step.is_refused = is_refused
 
     @property
     def left_s(self) -> float | None:
         """The seconds until the deadline of the step, below 0 afterwards; None without a step."""
-        ends_at = self._read()[0]
+        ends_at = self._step.ends_at
         return None if ends_at == _NONE else ends_at - time.monotonic()
 
     @property
     def sign_left_s(self) -> float | None:
         """The seconds until the horse must give a sign of life; None without a horse."""
-        due_at = self._read()[1]
+        due_at = self._step.due_at
         return None if due_at == _NONE else due_at - time.monotonic()
 
     @property
     def lease(self) -> tuple[UUID, int] | None:
         """The job and the generation of the horse's lease; None without one."""
-        _, _, job, gen = self._read()
-        return None if job == _NO_JOB else (job, gen)
+        job = UUID(bytes=bytes(self._step.job))
+        return None if job == _NO_JOB else (job, self._step.gen)
 
-    def _read(self) -> tuple[float, float, UUID, int]:
-        ends_at, due_at, job, gen = _STEP.unpack_from(self._memory)
-        return ends_at, due_at, UUID(bytes=job), gen
-
-    def _write(
-        self,
-        *,
-        ends_at: float | None = None,
-        due_at: float | None = None,
-        job: UUID | None = None,
-        gen: int | None = None,
-    ) -> None:
-        was = self._read()
-        _STEP.pack_into(
-            self._memory,
-            0,
-            was[0] if ends_at is None else ends_at,
-            was[1] if due_at is None else due_at,
-            (was[2] if job is None else job).bytes,
-            was[3] if gen is None else gen,
-        )
-
-
-def _due_after(at: float) -> float:
-    return at + scaled(settings.LEASE_S) * LEASE_SHARE
+    @property
+    def is_refused(self) -> bool:
+        """Whether the horse gave up its step because PostgreSQL refused."""
+        return bool(self._step.is_refused)
 
 
 SHARED_STEP = SharedStep()

@@ -30,7 +30,8 @@ from pipeline.stages import registry
 from pipeline.stages.pass1 import entity_rows, run
 from pipeline.transitions import Failure, Flush, Lease, claim, fail_step, fenced
 from pipeline.workers import run_step
-from pipeline.workers.refused_steps import REFUSAL_MARK, requeue_steps_of
+from pipeline.workers.refused_steps import requeue_steps_of
+from pipeline.workers.shared_step import SHARED_STEP
 from tests.support import records
 from tests.support.databases import as_owner
 from tests.support.rows import a_deadline, a_job, an_encounter
@@ -91,7 +92,7 @@ def test_an_end_that_alone_is_refused_fails_its_job_and_is_not_requeued_without_
     job = run_with(monkeypatch, a_job(), StepCompleted(publish=publish))
 
     assert (job.status, job.error_code) == (JobStatus.FAILED, "DB_ERROR")
-    assert not REFUSAL_MARK.is_set
+    assert not SHARED_STEP.is_refused
 
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
