@@ -39,6 +39,8 @@ class StepFailed:
     failure: Failure
     publish: Callable[[], None] = publish_nothing
     """Writes what the step publishes although it failed; runs inside the fence."""
+    is_of_items: bool = False
+    """Whether every item has ended and some have failed: a retry then judges each failed item."""
     is_out_of_time: bool = False
     """Whether only the step's time is used up. A step that has progressed is then requeued."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pipeline.transitions.cancellation import cancel, cancel_asked
 from pipeline.transitions.claim_order import preempt_after_s, should_preempt
-from pipeline.transitions.failure_list import item_entry
 from pipeline.transitions.flush import Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
@@ -54,6 +53,7 @@ from pipeline.transitions.steps import (
     park,
     requeue_interrupted,
     settle_discovery,
+    with_lost_work,
 )
 
 __all__ = [
@@ -77,7 +77,6 @@ __all__ = [
     "fail_step",
     "fenced",
     "find_stale",
-    "item_entry",
     "link_failed_jobs",
     "mark_hung",
     "next_of_record_batch",
@@ -105,5 +104,6 @@ __all__ = [
     "should_preempt",
     "submitted_config",
     "take_expired",
+    "with_lost_work",
     "write",
 ]

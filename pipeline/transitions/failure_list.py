@@ -50,15 +50,15 @@ def lost_work(
     )
 
 
-def item_entry(item: WorkItem, code: str | None = None) -> dict[str, Any]:
-    """Return the entry of a work item that did not succeed, without the item's number.
-
-    `code` is the reason of the end for an item that has not failed itself.
-    """
+def _item_entry(table: WorkTable, item: WorkItem, code: str) -> dict[str, Any]:
+    """Return the entry of a work item; `code` is the reason for an item that has not failed."""
     history = item.failure_history
     last = history[-1]["error_code"] if history else code
     has_failed = item.error_code is not None
+    encounter = {"encounter_id": str(item.encounter_id)} if table.encounter else {}
     return {
+        **encounter,
+        table.index: table.number_of(item),
         "pages": [item.page_range_start, item.page_range_end],
         "error_code": item.error_code if has_failed else code,
         "underlying_error": (item.error_context or {}).get("final_underlying_error")
@@ -71,11 +71,6 @@ def item_entry(item: WorkItem, code: str | None = None) -> dict[str, Any]:
 def _open_items(table: WorkTable, shell_file_id: UUID) -> list[WorkItem]:
     rows = table.rows.filter(**{table.record: shell_file_id}).exclude(status=WorkStatus.SUCCEEDED)
     return list(rows.defer(*table.unread).order_by("page_range_start", table.index))
-
-
-def _item_entry(table: WorkTable, item: WorkItem, code: str) -> dict[str, Any]:
-    encounter = {"encounter_id": str(item.encounter_id)} if table.encounter else {}
-    return {**encounter, table.index: table.number_of(item), **item_entry(item, code)}
 
 
 def _unpublished(

@@ -56,7 +56,8 @@ class Failure:
     underlying: ErrorCode | None = None
     attempt_history: list[dict[str, Any]] = field(default_factory=list)
     drill_down: list[dict[str, Any]] = field(default_factory=list)
-    """Every failure of the step: {encounter_id, batch_index, pages, error_code, ...}."""
+    """Every failure of the step: {encounter_id, batch_index, pages, error_code, ...}. Read from the
+    rows by `with_lost_work`, never listed by a pass."""
 
     def details(self, step: Step) -> dict[str, Any]:
         """Return the value of `job_queue.error_details` (requirement 18)."""
@@ -148,6 +149,14 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
     return None
 
 
+def with_lost_work(lease: Lease, failure: Failure) -> Failure:
+    """Return the failure with the list of what the record lost, and with the place of the first."""
+    lost = lost_work(lease.shell_file_id, lease.step, failure.code, failure.underlying)
+    if failure.encounter_id is None and failure.batch_index is None:
+        failure = replace(failure, encounter_id=lost.encounter_id, batch_index=lost.batch_index)
+    return replace(failure, drill_down=lost.entries)
+
+
 def fail_step(lease: Lease, failure: Failure) -> None:
     """Fail the job; the record keeps the status of its last completed pass.
 
@@ -164,10 +173,8 @@ def dead_letter_step(lease: Lease, failure: Failure) -> None:
 def _fail(lease: Lease, failure: Failure, event: str, **ending: Any) -> None:
     step = lease.step
     requeue_in_flight([lease.session_id])
-    lost = lost_work(lease.shell_file_id, step, failure.code, failure.underlying)
-    failure = replace(failure, drill_down=lost.entries)
-    if failure.encounter_id is None and failure.batch_index is None:
-        failure = replace(failure, encounter_id=lost.encounter_id, batch_index=lost.batch_index)
+    if not failure.drill_down:
+        failure = with_lost_work(lease, failure)
     table = WORK_TABLES.get(step)
     if table and (parent := table.record_parent):
         parent.model._default_manager.filter(

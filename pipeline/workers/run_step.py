@@ -67,6 +67,7 @@ from pipeline.transitions import (
     renew_lease,
     requeue_interrupted,
     retry_later,
+    with_lost_work,
 )
 from pipeline.transitions.rollup import Leaving, settle
 from pipeline.workers.identity import served_beside, worker_identity
@@ -328,6 +329,8 @@ def _write_result(lease: Lease, result: StepResult) -> bool:
             return False
         case StepFailed(failure=failure, publish=publish):
             publish()
+            if result.is_of_items:
+                failure = with_lost_work(lease, failure)
             if retry_later(lease, failure):
                 return False
             fail_step(lease, failure)

@@ -454,12 +454,9 @@ class JobMachine(RuleBasedStateMachine):
         if end == "done":
             return StepCompleted()
         code = ErrorCode.API_5XX if end == "fail" else ErrorCode.INPUT_INVALID
-        failed = []
-        if worker.result.status == WorkStatus.FAILED:
-            failed = [
-                {"encounter_id": str(worker.result.healthcare_encounter_id), "error_code": code}
-            ]
-        return StepFailed(failure=Failure(code=code, message="a test", drill_down=failed))
+        # The failed batches have the code of the first case, which a retry could repair.
+        is_of_items = end == "fail" and worker.result.status == WorkStatus.FAILED
+        return StepFailed(failure=Failure(code=code, message="a test"), is_of_items=is_of_items)
 
     def _expired(self, truth: Truth) -> bool:
         return truth.expires <= self.now

@@ -41,7 +41,7 @@ from pipeline.stages.pass05 import store
 from pipeline.stages.pass05.reconcile import ChunkReport, check, reconcile
 from pipeline.stages.pass05.report_dates import without_open_dates
 from pipeline.stages.provider_passes import call_request
-from pipeline.transitions import Failure, Lease, item_entry
+from pipeline.transitions import Failure, Lease
 
 ISO_639_1 = (
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy"
@@ -78,7 +78,8 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
         return result
     failed = [chunk for chunk in chunks if chunk.status == WorkStatus.FAILED]
     if failed:
-        return _failed(lease, session, _failure(failed, len(chunks)))
+        of_chunks = _failed(lease, session, _failure(failed, len(chunks)))
+        return replace(of_chunks, is_of_items=True)
     reports = _numbered(_with_blank_runs([found for c in chunks for found in _reports(c)]))
     unsupported = sorted({page for found in reports for page in found.unsupported_pages})
     written = [number for number, page in pages.items() if not page.is_blank]
@@ -285,8 +286,4 @@ def _failure(failed: Sequence[Chunk], total: int) -> Failure:
         f" {len(failed)} of {counted(total, 'chunk')} failed",
         underlying=ErrorCode(context.get("final_underlying_error", ErrorCode.INTERNAL_ERROR)),
         attempt_history=context.get("attempt_history", []),
-        drill_down=[
-            {"chunk_index": chunk.chunk_index, **item_entry(chunk)}
-            for chunk in sorted(failed, key=lambda chunk: chunk.page_range_start)
-        ],
     )

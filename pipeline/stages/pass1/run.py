@@ -40,7 +40,7 @@ from pipeline.stages.pass1 import store
 from pipeline.stages.pass1.entity_rows import EncounterText, entity_rows
 from pipeline.stages.pass1.second_reader import SecondReader, Slices
 from pipeline.stages.provider_passes import call_request
-from pipeline.transitions import Failure, Flush, Lease, item_entry
+from pipeline.transitions import Failure, Flush, Lease
 
 MAX_OUTPUT_TOKENS = 32_768
 """Half of the model's output limit; a ten-page batch of tables needs about 12,000 tokens."""
@@ -68,7 +68,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
         store.conclude(lease, plan)
 
     if failed:
-        return StepFailed(failure=_failure(plan, failed), publish=publish)
+        return StepFailed(failure=_failure(plan, failed), publish=publish, is_of_items=True)
     return StepCompleted(publish=publish)
 
 
@@ -222,7 +222,6 @@ def _first_in_words(plan: store.RecordPlan, first: EncounterResult, batch: Batch
 def _failure(plan: store.RecordPlan, failed: Sequence[EncounterResult]) -> Failure:
     first = store.first_failed(plan, failed)
     broken = store.broken_batches(plan, failed)
-    refused = [r for r in failed if r.failure_batch_index is None]
     batch = next(iter(b for b in broken if b.pass1_encounter_result_id == first.id), None)
     context = (batch.error_context if batch else None) or {}
     code = ErrorCode(first.error_code or ErrorCode.INTERNAL_ERROR)
@@ -234,23 +233,4 @@ def _failure(plan: store.RecordPlan, failed: Sequence[EncounterResult]) -> Failu
         batch_index=batch.batch_index if batch else None,
         underlying=ErrorCode(context.get("final_underlying_error", code)),
         attempt_history=context.get("attempt_history", []),
-        drill_down=[
-            {
-                "encounter_id": str(b.healthcare_encounter_id),
-                "batch_index": b.batch_index,
-                **item_entry(b),
-            }
-            for b in broken
-        ]
-        + [
-            {
-                "encounter_id": str(r.healthcare_encounter_id),
-                "batch_index": None,
-                "pages": None,
-                "error_code": r.error_code,
-                "underlying_error": r.error_code,
-                "attempts": 0,
-            }
-            for r in refused
-        ],
     )
