@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,12 @@ from django.utils import timezone
 from rq.worker_registration import REDIS_WORKER_KEYS
 
 from observability.permissions import Role
+from pipeline.models import Job
 from pipeline.queueing import queues
-from pipeline.workers import memory
+from pipeline.ratelimit import Ask, Later, RateLimiter
+from pipeline.workers import memory, run_step
+from tests.support import records
+from tests.support.short_records import short_record
 from tests.support.users import client_of
 
 MB = 1024
@@ -74,9 +79,35 @@ def test_the_overview_says_that_the_workers_are_suspended(
     assert "No worker begins a step after manage.py rqsuspend" in overview(viewer)
 
 
-def test_one_job_that_waits_is_not_one_jobs(viewer: Client) -> None:
-    said = overview(viewer)
+def test_one_job_that_waits_is_not_one_jobs(viewer: Client, settings: Any) -> None:
+    settings.MEDPROC_PROVIDER, settings.GEMINI_RPM = "gemini", 1
+    before = overview(viewer)
 
-    assert "0 calls, 0 jobs waiting" in said
+    # An empty Redis counts the window as spent, so the only ask is refused.
+    refused = RateLimiter.for_("gemini", settings.GEMINI_MODEL).admit(
+        Ask(job="job", item="item", tokens=1, prompt_version="v")
+    )
+
+    assert isinstance(refused, Later)
+    assert "0 calls, 0 jobs waiting" in before
+    said = overview(viewer)
+    assert "0 calls, 1 job waiting" in said
     assert "1 calls" not in said
     assert "1 jobs" not in said
+
+
+def test_a_step_that_ends_while_it_waits_for_a_call_is_no_waiting_job(
+    viewer: Client, settings: Any, tmp_path: Path, long_lease: None
+) -> None:
+    received = records.submit(short_record(tmp_path / "record.pdf", 2))
+    run_step.run_step("pages")
+    run_step.run_step("pass05")
+    # One call starts a second. The first one ends the step before the second one may start.
+    settings.GEMINI_RPM, settings.GATE_WINDOW_S = 1, 1.0
+
+    with records.through_emulator([{"fault": "429-day"}]):
+        run_step.run_step("pass1")
+        said = overview(viewer)
+
+    assert Job.objects.get(id=received.job_id).status == "parked"
+    assert "0 calls, 0 jobs waiting" in said

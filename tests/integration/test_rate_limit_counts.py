@@ -13,11 +13,13 @@ from django.test import Client
 from django.urls import reverse
 
 from observability.diagnostics.overview import overview
+from observability.permissions import Role
 from pipeline.models import RateLimitCounts
 from pipeline.operations.rate_limit_counts import copy_all_counts, copy_counts_of, total_counts
 from pipeline.ratelimit import Counters, RateLimiterState
 from tests.support import records
 from tests.support.short_records import short_record
+from tests.support.users import client_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("long_lease")]
 
@@ -81,3 +83,17 @@ def test_the_scheduler_copies_the_counters_of_every_model(
     copy_all_counts()
 
     assert rows.get().rate_limited_items_stored == first
+
+
+def test_the_trips_of_the_breaker_are_shown_after_redis_was_emptied(
+    redis_db: redis.Redis, settings: Any
+) -> None:
+    settings.MEDPROC_PROVIDER = "gemini"
+    RateLimitCounts.objects.create(
+        provider="gemini", model=settings.GEMINI_MODEL, born=100.0, breaker_trips=2
+    )
+    redis_db.flushdb()
+
+    page = client_of(Role.VIEWER).get(reverse("admin:overview")).content.decode()
+
+    assert "2 trips" in page

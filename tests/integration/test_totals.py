@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from observability.metrics.throughput import rates
@@ -35,15 +36,17 @@ from pipeline.models import (
     selectors,
 )
 from pipeline.operations import operator_actions
+from pipeline.providers.prompts import Question
 from pipeline.queueing.reconciler import recover_expired
 from pipeline.stages.intake import Received
-from pipeline.transitions import Lease, claim, release_due
+from pipeline.transitions import Lease, claim, mark_hung, release_due
 from pipeline.workers import run_step, stuck_steps
 from tests.support import records, seed_sql
 from tests.support.databases import as_owner
+from tests.support.lying_model import lying_model
 from tests.support.records import rows
 from tests.support.rows import a_deadline
-from tests.support.short_records import short_record
+from tests.support.short_records import DRUG, short_record
 
 pytestmark = [
     pytest.mark.xdist_group("totals"),
@@ -65,12 +68,16 @@ class End:
     stage: str | None = "pass1"
     code: str | None
     encounters: dict[str, int] = field(default_factory=lambda: {"succeeded": 2, "pending": 1})
+    batches: dict[str, int] | None = None
+    """The batches by status, where they differ from the encounters."""
     lost: tuple[tuple[str, str], ...] = ()
     """Code and underlying code of each entry of the drill-down."""
     outage: tuple[tuple[str, int], ...] = ()
     failed: int = 0
     unfinished: int = 0
     held: int = 0
+    has_run: bool = True
+    """Whether a worker began a step."""
 
 
 def _submitted(folder: Path, **options: Any) -> Received:
@@ -153,6 +160,82 @@ def _worker_lost(folder: Path, settings: Any) -> UUID:
         assert found.is_dead is (crash == 2)
         claim(Step.PASS1, WORKER)
     return lease.shell_file_id
+
+
+def _lost_in(step: Step, received: Received) -> UUID:
+    """Lose the worker of a step three times."""
+    for _ in range(3):
+        lease = claim(step, WORKER)
+        assert lease is not None
+        assert lease.job_id == received.job_id
+        expired = {"lease_expires_at": timezone.now(), "heartbeat_at": timezone.now()}
+        Job.objects.filter(id=lease.job_id).update(**expired)
+        (found,) = recover_expired(lease.job_id)
+    assert found.is_dead
+    return received.shell_file_id
+
+
+def _lost_in_pages(folder: Path, settings: Any) -> UUID:
+    return _lost_in(Step.PAGES, records.submit(short_record(folder / "record.pdf", 3)))
+
+
+def _lost_in_pass05(folder: Path, settings: Any) -> UUID:
+    received = records.submit(short_record(folder / "record.pdf", 3))
+    run_step.run_step("pages")
+    return _lost_in(Step.PASS05, received)
+
+
+def _hung_three_times(folder: Path, settings: Any) -> UUID:
+    lease: Lease | None = _claimed(folder, settings)
+    assert lease is not None
+    record = lease.shell_file_id
+    for hang in range(3):
+        assert lease is not None
+        assert mark_hung(lease.job_id, lease.gen, WORKER)
+        (found,) = recover_expired(lease.job_id)
+        assert found.is_dead is (hang == 2)
+        lease = claim(Step.PASS1, WORKER)
+    return record
+
+
+def _cancelled_before_its_first_step(folder: Path, settings: Any) -> UUID:
+    received = records.submit(short_record(folder / "record.pdf", 3))
+    assert operator_actions.job_cancel(received.shell_file_id).is_ended
+    return received.shell_file_id
+
+
+def _publication_refused(folder: Path, settings: Any) -> UUID:
+    received = _submitted(folder)
+    # The database takes the entities of two encounters and refuses those of the third.
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(
+            "ALTER TABLE pass1_entity_detections ADD CONSTRAINT refused"
+            " CHECK (page_number < 3) NOT VALID"
+        )
+    run_step.run_step("pass1")
+    return received.shell_file_id
+
+
+def _foreign_encounter(folder: Path, settings: Any) -> UUID:
+    received = _submitted(folder)
+
+    def say(question: Question) -> dict[str, Any]:
+        (page,) = (part.page for part in question.slices)
+        entity = {"category": "medication", "page": page, "quote": DRUG, "name": DRUG}
+        return {"entities": [entity], **({"encounter_id": str(uuid4())} if page == 3 else {})}
+
+    with lying_model(say):
+        run_step.run_step("pass1")
+    return received.shell_file_id
+
+
+def _completed_after_a_retry(folder: Path, settings: Any) -> UUID:
+    record = _two_published(folder, settings)
+    Job.objects.filter(shell_file_id=record).update(parked_until=timezone.now())
+    release_due()
+    with records.through_emulator():
+        run_step.run_step("pass1")
+    return record
 
 
 def _broken_plan(folder: Path, settings: Any) -> UUID:
@@ -246,6 +329,66 @@ ENDS = {
         lost=(("WORKER_LOST", "PARSE_JSON"),),
         unfinished=1,
     ),
+    "hung three times": End(
+        reach=_hung_three_times,
+        job="dead",
+        code="DEADLINE_EXCEEDED",
+        lost=(("DEADLINE_EXCEEDED", "PARSE_JSON"),),
+        unfinished=1,
+    ),
+    "worker lost in pages": End(
+        reach=_lost_in_pages,
+        job="dead",
+        stage="pages",
+        code="WORKER_LOST",
+        encounters={},
+        lost=(("WORKER_LOST", "WORKER_LOST"),),
+        unfinished=1,
+    ),
+    "worker lost in pass05": End(
+        reach=_lost_in_pass05,
+        job="dead",
+        stage="pass05",
+        code="WORKER_LOST",
+        encounters={},
+        lost=(("WORKER_LOST", "WORKER_LOST"),),
+        unfinished=1,
+    ),
+    "cancelled before its first step": End(
+        reach=_cancelled_before_its_first_step,
+        job="cancelled",
+        stage="pages",
+        code="CANCELLED",
+        encounters={},
+        lost=(("CANCELLED", "CANCELLED"),),
+        unfinished=1,
+        has_run=False,
+    ),
+    "publication refused": End(
+        reach=_publication_refused,
+        job="failed",
+        code="DB_ERROR",
+        encounters={"succeeded": 2, "failed": 1},
+        batches={"succeeded": 3},
+        lost=(("DB_ERROR", "DB_ERROR"),),
+        unfinished=1,
+    ),
+    "foreign encounter": End(
+        reach=_foreign_encounter,
+        job="failed",
+        code="ENCOUNTER_NOT_FOUND",
+        encounters={"succeeded": 2, "failed": 1},
+        lost=(("ENCOUNTER_NOT_FOUND", "ENCOUNTER_NOT_FOUND"),),
+        outage=(("ENCOUNTER_NOT_FOUND", 1),),
+        failed=1,
+    ),
+    "completed after a retry": End(
+        reach=_completed_after_a_retry,
+        job="completed",
+        stage=None,
+        code=None,
+        encounters={"succeeded": 3},
+    ),
     "internal error before the plan": End(
         reach=_broken_plan,
         job="failed",
@@ -316,14 +459,18 @@ def _queries_are_right(record: str, end: End) -> None:
     assert len(failed) == end.encounters.get("failed", 0)
     for encounter in failed:
         batches = rows(seed_sql.FAILED_BATCHES, str(encounter["healthcare_encounter_id"]))
-        assert len(batches) == encounter["batches_failed"] > 0
-        assert encounter["failure_batch_index"] == batches[0]["batch_index"]
+        assert len(batches) == encounter["batches_failed"]
+        # An encounter whose publication is refused has no failed batch.
+        assert bool(batches) is (end.batches is None)
+        first = batches[0]["batch_index"] if batches else None
+        assert encounter["failure_batch_index"] == first
     path = rows(seed_sql.FULL_PATH, record, record, record)
     levels: dict[str, Counter[str]] = {"encounter": Counter(), "batch": Counter()}
     for row in path[:-1]:
         levels[row["level"]][row["status"]] += 1
     assert (path[-1]["level"], path[-1]["error_code"]) == ("shell_file", end.code)
-    assert levels == {"encounter": Counter(end.encounters), "batch": Counter(end.encounters)}
+    batches_of = end.encounters if end.batches is None else end.batches
+    assert levels == {"encounter": Counter(end.encounters), "batch": Counter(batches_of)}
     details = {row["detail"] for row in path if row["level"] == "encounter"}
     assert details <= {"batches: 0/1 succeeded", "batches: 1/1 succeeded"}
     transient = Batch.objects.filter(had_transient_failure=True, status="succeeded")
@@ -351,7 +498,9 @@ def _rows_agree(record: UUID, end: End) -> None:
         assert session.failure_encounter_id == summary.failure_encounter_id
     passes = [getattr(session, f"{step}_status") for step in list(Step)[1:]]
     assert session.completed_steps == passes.count("completed")
-    assert session.processing_started_at >= job.created_at
+    if end.has_run:
+        assert session.processing_started_at >= job.created_at
+    assert (summary.processing_started_at is not None) is end.has_run
     called = ProviderCall.objects.filter(processing_session=session).order_by("started_at")
     last = called.last()
     if last is not None:
@@ -362,7 +511,8 @@ def _rows_agree(record: UUID, end: End) -> None:
     assert summary.total_tokens_used == calls["total_tokens"]
     assert summary.total_cost_usd == calls["cost_usd"]
     ran_ms = sum(job.step_run_ms.values())
-    assert summary.total_processing_time_ms == ran_ms > 0
+    assert summary.total_processing_time_ms == ran_ms
+    assert bool(ran_ms) is end.has_run
     assert session.total_processing_time is not None
     assert round(session.total_processing_time.total_seconds() * 1000) == ran_ms
     assert summary.processing_completed_at is not None
