@@ -1,0 +1,8 @@
+"""Whether the entities that a sentence cites state everything in the sentence."""
+
+from __future__ import annotations
+
+from pipeline.clinical.narrative.check import check
+from pipeline.clinical.narrative.reasons import Reason, reason
+
+__all__ = ["Reason", "check", "reason"]
