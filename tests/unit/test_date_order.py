@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.clinical.date_forms import DateOrder, date_at, iso_day, orders_in
 from pipeline.core.types import PageSlice
 from pipeline.providers.local.discovery.encounters import discover
-from pipeline.providers.local.text.dates import DateOrder, date_at, iso_day, orders_in
 from pipeline.providers.prompts import Question
 
 

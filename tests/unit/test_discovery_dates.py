@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.providers.local.text.dates import date_at
+from pipeline.clinical.date_forms import date_at
 
 CHRISTMAS = date(2019, 12, 25)
 

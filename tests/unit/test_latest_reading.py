@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from pipeline.providers.local.text.dates import DateOrder
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.providers.local.text.latest_reading import latest_of, moment_of
 
 OWN = date(2025, 5, 17)

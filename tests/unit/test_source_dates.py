@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.core.types import PageText
 from pipeline.providers.local.text.date_sources import source_orders
-from pipeline.providers.local.text.dates import DateOrder
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1.source_dates import SourceDates
 from tests.unit.test_local_provider import ask, page

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
 
+from pipeline.clinical.date_forms import DATE_FORM, DateOrder, iso_day
 from pipeline.clinical.page_text.lines import PrintedLine, Sentence, lines_of, sentences_of
 from pipeline.providers.local.assertions.check_boxes import BoxTick, box_items, parted
 from pipeline.providers.local.assertions.judgement import Assertion, Assertions
 from pipeline.providers.local.assertions.person_headings import PersonHeadings
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.text.date_sources import source_orders
-from pipeline.providers.local.text.dates import DATE_FORM, DateOrder, iso_day
 from pipeline.providers.local.text.document import Document
 from pipeline.providers.local.text.latest_reading import Moment
 from pipeline.providers.local.text.page_turns import continued_sentences

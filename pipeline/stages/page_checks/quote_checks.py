@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 
+from pipeline.clinical.date_forms import DATE_FORM, DateOrder, date_at
 from pipeline.clinical.page_text.rows import QuotedText
 from pipeline.clinical.page_text.spellings import fold, occurs, places
 from pipeline.providers.local.labs.patterns import UNIT
 from pipeline.providers.local.medications.sig import DOSE
-from pipeline.providers.local.text.dates import DATE_FORM, DateOrder, date_at
 from pipeline.providers.local.text.tokens import normal
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.page_checks import quoted_names, sig_forms

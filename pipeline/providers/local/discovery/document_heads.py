@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.providers.local.discovery.labels import Field, Weight, fields_of
-from pipeline.providers.local.text.dates import DateOrder
 from pipeline.providers.local.text.titles import Kind, facility_of, names_place, title_of
 from pipeline.providers.schemas import EncounterType
 

@@ -14,7 +14,7 @@ from enum import IntEnum
 from functools import lru_cache
 from itertools import chain
 
-from pipeline.providers.local.text.dates import DateOrder, date_at
+from pipeline.clinical.date_forms import DateOrder, date_at
 
 
 class Weight(IntEnum):

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.providers.local.labs.analytes import known_name
 from pipeline.providers.local.labs.headings import kind_of_heading
 from pipeline.providers.local.labs.patterns import DATE
-from pipeline.providers.local.text.dates import DateOrder
 from pipeline.providers.local.text.latest_reading import (
     MOMENT,
     Moment,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-from pipeline.providers.local.text.dates import DateOrder
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.providers.local.text.latest_reading import MOMENT, Moment, latest_of, moment_of
 
 _WEEKDAY = r"(?-i:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Satur|Sun)(?:day)?)"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.providers.local.labs.analytes import find_analytes, known_name
 from pipeline.providers.local.labs.cells import (
     MEASURES,
@@ -32,7 +33,6 @@ from pipeline.providers.local.labs.patterns import (
 )
 from pipeline.providers.local.labs.ruled_rows import read_ruled
 from pipeline.providers.local.labs.statement import Row, RowReading
-from pipeline.providers.local.text.dates import DateOrder
 from pipeline.providers.local.text.latest_reading import moment_of
 from pipeline.providers.local.text.tokens import tokenize
 

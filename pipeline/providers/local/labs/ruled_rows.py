@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.providers.local.labs.analytes import known_name
 from pipeline.providers.local.labs.cells import MEASURES, Cell, NameCell, cells_of
 from pipeline.providers.local.labs.columns import Columns
@@ -26,7 +27,6 @@ from pipeline.providers.local.labs.patterns import (
     printed,
 )
 from pipeline.providers.local.labs.statement import Row, RowReading
-from pipeline.providers.local.text.dates import DateOrder
 from pipeline.providers.local.text.latest_reading import MOMENT, moment_of
 
 _NONE = re.compile(rf"{NO_RESULT}\.?|[-–—.*]+|n/?a\.?|nil", re.I)

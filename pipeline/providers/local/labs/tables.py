@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.clinical.page_text.lines import PrintedLine, bullet_end
 from pipeline.providers.local.assertions.experiencer import person_kind
 from pipeline.providers.local.document_state import DocumentState
@@ -29,7 +30,6 @@ from pipeline.providers.local.labs.ruled_rows import read_ruled
 from pipeline.providers.local.labs.series import SeriesTable, series_table_of
 from pipeline.providers.local.labs.statement import Row
 from pipeline.providers.local.names.lexicon import lexicon
-from pipeline.providers.local.text.dates import DateOrder
 from pipeline.providers.local.text.latest_reading import MOMENT, Moment, latest_of, moment_of
 from pipeline.providers.local.text.struck_words import without_struck
 from pipeline.providers.local.text.tokens import tokenize

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from pipeline.clinical.date_forms import DateOrder, iso_day
 from pipeline.clinical.page_text.lines import bullet_end
 from pipeline.providers.local.assertions.judgement import Assertion
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.names.lexicon import Term, TermMatch
 from pipeline.providers.local.names.word_lists import concepts
-from pipeline.providers.local.text.dates import DateOrder, iso_day
 
 _GENERAL = "vaccine"
 _DATE = re.compile(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from pipeline.clinical.date_forms import DateOrder, iso_day
 from pipeline.clinical.page_text.lines import PrintedLine, bullet_end
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
@@ -30,7 +31,6 @@ from pipeline.providers.local.medications.sig import (
 )
 from pipeline.providers.local.medications.steps import read_directions
 from pipeline.providers.local.names.lexicon import lexicon
-from pipeline.providers.local.text.dates import DateOrder, iso_day
 from pipeline.providers.schemas import NOT_TAKEN, MedicationStatus
 
 _COLUMNS: dict[str, tuple[str, ...]] = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from datetime import date
 
+from pipeline.clinical.date_forms import DATE_FORM, iso_day
 from pipeline.providers.local.assertions.judgement import Assertion
 from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.text.dates import DATE_FORM, iso_day
 
 _WHEN = re.compile(
     r"(?:[ ]*,[ ](?:left|right|bilateral))?[ \t,:;(–-]*"

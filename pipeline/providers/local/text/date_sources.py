@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pipeline.providers.local.text.dates import (
+from pipeline.clinical.date_forms import (
     DATE_FORM,
     DateOrder,
     date_at,

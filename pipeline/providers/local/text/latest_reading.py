@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from pipeline.providers.local.text.dates import DATE_FORM, DateOrder, date_at, month_number
+from pipeline.clinical.date_forms import DATE_FORM, DateOrder, date_at, month_number
 
 _NAME = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)[a-z]*"
 _CLOCK = r"(?:[0-2]?\d:[0-5]\d(?::[0-5]\d)?(?:[ ]?[ap]\.?m\.?(?!\w))?|\d{1,2}[ ]?[ap]\.?m\.?(?!\w))"

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from pipeline.clinical.date_forms import DATE_FORM, iso_day
 from pipeline.clinical.page_text.lines import PrintedLine
 from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.text.dates import DATE_FORM, iso_day
 from pipeline.providers.local.vitals.findings import found_vital, not_understood
 from pipeline.providers.local.vitals.vital_signs import NAMES, VITALS, Vital, plausible, vital_of
 

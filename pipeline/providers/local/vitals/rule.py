@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from pipeline.clinical.date_forms import DATE_FORM
 from pipeline.clinical.page_text.lines import bullet_end
 from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.text.dates import DATE_FORM
 from pipeline.providers.local.text.latest_reading import Moment, days_of, latest_of, moment_of
 from pipeline.providers.local.vitals.context import (
     is_earlier,
