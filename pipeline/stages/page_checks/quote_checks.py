@@ -1,8 +1,8 @@
 """Whether each attribute of an entity occurs in its quote, or in the row of the quote.
 
 This module is pure and judges every engine alike. An attribute counts as printed in the forms of
-`spellings`, `sig_forms` and `quoted_names` only. If the quote itself states an attribute of the
-same kind, the rest of the row proves nothing.
+`spellings`, `sig_forms`, `flag_forms` and `quoted_names` only. If the quote itself states an
+attribute of the same kind, the rest of the row proves nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from datetime import date
 from functools import lru_cache
 
 from pipeline.clinical.date_forms import DATE_FORM, DateOrder, date_at
+from pipeline.clinical.medications import sig_forms
+from pipeline.clinical.medications.sig import DOSE
 from pipeline.clinical.page_text.rows import QuotedText
 from pipeline.clinical.page_text.spellings import fold, occurs, places
 from pipeline.providers.local.labs.patterns import UNIT
-from pipeline.providers.local.medications.sig import DOSE
 from pipeline.providers.local.text.tokens import normal
 from pipeline.providers.schemas import FoundEntity
-from pipeline.stages.page_checks import quoted_names, sig_forms
+from pipeline.stages.page_checks import flag_forms, quoted_names
 
 _MEASURED = ("vital", "lab")
 _PART = re.compile(r"\b(?:systolic|diastolic|sbp|dbp)\b", re.I)
@@ -134,7 +135,7 @@ def _route(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
 
 def _flag(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     return any(
-        occurs(fold(reported), fold(text)) or sig_forms.flag_of(reported) in sig_forms.flags(text)
+        occurs(fold(reported), fold(text)) or flag_forms.flag_of(reported) in flag_forms.flags(text)
         for text in (shown.quote, shown.row)
     )
 

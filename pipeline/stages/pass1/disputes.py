@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.clinical.medications import sig_forms
 from pipeline.clinical.page_text.spellings import fold, occurs
 from pipeline.core.types import Span
 from pipeline.providers.local.assertions.judgement import Assertion
 from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.schemas import NOT_TAKEN, FoundEntity, Temporality
-from pipeline.stages.page_checks import quoted_names, sig_forms
+from pipeline.stages.page_checks import flag_forms, quoted_names
 
 NOT_UNDERSTOOD_RULE = "not-understood.v1"
 """The end of the rules that report a row with an unexplained token, without a value."""
@@ -182,7 +183,7 @@ def _route(one: str, other: str) -> bool:
 
 
 def _flag(one: str, other: str) -> bool:
-    return sig_forms.flag_of(one) == sig_forms.flag_of(other)
+    return flag_forms.flag_of(one) == flag_forms.flag_of(other)
 
 
 def _words_shared(one: str, other: str) -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from pipeline.clinical.medications.sig import GAP
 from pipeline.providers.local.medications.parts import Directions, DoseStep, Tense
-from pipeline.providers.local.medications.sig import GAP
 
 
 class StepCursor:

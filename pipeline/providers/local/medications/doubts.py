@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from pipeline.clinical.medications.sig import DOSE
 from pipeline.providers.local.medications.cues import (
     BEFORE_PATTERN,
     CHANGE_BEFORE,
@@ -16,7 +17,6 @@ from pipeline.providers.local.medications.cues import (
     SWITCH_TARGET,
     TITRATE_BEFORE,
 )
-from pipeline.providers.local.medications.sig import DOSE
 
 _EITHER = (
     r"caus(?:e[sd]?|ing)|\w*-induced|induced[ ]by|side[ ]effects?|adverse(?:ly)?|reactions?"

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pipeline.clinical.medications.sig import Amount
 from pipeline.providers.local.assertions.judgement import Assertion
 from pipeline.providers.local.finding import Finding
 from pipeline.providers.local.medications.cues import STOP_CUE, State
 from pipeline.providers.local.medications.parts import Directions, DoseStep, Tense
-from pipeline.providers.local.medications.sig import Amount
 from pipeline.providers.schemas import NOT_TAKEN, Experiencer, MedicationStatus
 
 _STATUS: Mapping[State, MedicationStatus] = {

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from pipeline.providers.local.medications.sig import (
+from pipeline.clinical.medications.sig import (
     BETWEEN,
     DOSE,
     DURATION,

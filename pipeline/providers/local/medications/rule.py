@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from functools import cache, lru_cache
 
+from pipeline.clinical.medications.sig import Amount, dose_before, kind_of, salt_end
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.medications.cues import (
@@ -17,7 +18,6 @@ from pipeline.providers.local.medications.cues import (
 from pipeline.providers.local.medications.doubts import ALL_OFF, has_doubt, is_dosed_again
 from pipeline.providers.local.medications.findings import in_state, is_set_aside, of_steps
 from pipeline.providers.local.medications.parts import Directions, DoseStep, Tense
-from pipeline.providers.local.medications.sig import Amount, dose_before, kind_of, salt_end
 from pipeline.providers.local.medications.states import (
     is_above_lone_state,
     is_administration,

@@ -9,6 +9,20 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from pipeline.clinical.medications.sig import (
+    BETWEEN,
+    COMPOSED,
+    DOSE,
+    DURATION,
+    FREQUENCY,
+    PRODUCT,
+    RIGHT_EYE,
+    ROUTE,
+    SUPPLY,
+    Amount,
+    kind_of,
+    printed,
+)
 from pipeline.providers.local.medications.changes import (
     AND,
     BARE,
@@ -45,20 +59,6 @@ from pipeline.providers.local.medications.parts import (
     is_amount_next,
     is_directed,
     is_strength,
-)
-from pipeline.providers.local.medications.sig import (
-    BETWEEN,
-    COMPOSED,
-    DOSE,
-    DURATION,
-    FREQUENCY,
-    PRODUCT,
-    RIGHT_EYE,
-    ROUTE,
-    SUPPLY,
-    Amount,
-    kind_of,
-    printed,
 )
 from pipeline.providers.local.names.word_lists import words
 

@@ -13,12 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from pipeline.clinical.date_forms import DateOrder, iso_day
-from pipeline.clinical.page_text.lines import PrintedLine, bullet_end
-from pipeline.providers.local.document_state import DocumentState
-from pipeline.providers.local.finding import Finding, own_words
-from pipeline.providers.local.medications.cues import ADMINISTRATION
-from pipeline.providers.local.medications.doubts import has_doubt
-from pipeline.providers.local.medications.sig import (
+from pipeline.clinical.medications.sig import (
     BETWEEN,
     DOSE,
     DURATION,
@@ -29,6 +24,11 @@ from pipeline.providers.local.medications.sig import (
     kind_of,
     printed,
 )
+from pipeline.clinical.page_text.lines import PrintedLine, bullet_end
+from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.finding import Finding, own_words
+from pipeline.providers.local.medications.cues import ADMINISTRATION
+from pipeline.providers.local.medications.doubts import has_doubt
 from pipeline.providers.local.medications.steps import read_directions
 from pipeline.providers.local.names.lexicon import lexicon
 from pipeline.providers.schemas import NOT_TAKEN, MedicationStatus

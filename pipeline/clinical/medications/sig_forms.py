@@ -1,4 +1,4 @@
-"""The comparable forms of frequencies, routes and flags.
+"""The comparable forms of frequencies and routes.
 
 This module is pure. The local engine's grammar finds the phrases in a text; the tables here say
 which phrases mean the same. An unknown phrase is compared word by word.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from pipeline.clinical.medications.sig import FREQUENCY, RIGHT_EYE, ROUTE
 from pipeline.clinical.page_text.spellings import NUMBER_WORDS
-from pipeline.providers.local.medications.sig import FREQUENCY, RIGHT_EYE, ROUTE
 
 _TIMES = {"once": "1", "twice": "2", "thrice": "3"} | NUMBER_WORDS
 _N = rf"(?P<n>\d+(?: ?(?:-|–|to) ?\d+)?|{'|'.join(_TIMES)})"
@@ -175,31 +175,3 @@ def route_of(text: str) -> str:
 def _route(phrase: str) -> str:
     low = phrase.lower().strip(" .")
     return next((meaning for form, meaning in _KNOWN_ROUTES if form.fullmatch(low)), low)
-
-
-_FLAGS: dict[str, tuple[str, ...]] = {
-    # A laboratory prints the letter, the word or the arrow.
-    "high": ("h", "hi", "↑", "▲", "elevated"),
-    "low": ("l", "lo", "↓", "▼"),
-    "critical high": ("hh", "ch", "ph", "↑↑", "▲▲", "critical hi"),
-    "critical low": ("ll", "cl", "pl", "↓↓", "▼▼", "critical lo"),
-    "abnormal": ("a", "abn", "aa"),
-    "critical": ("c", "crit", "panic"),
-    "normal": ("n",),
-}
-_FLAG = {other: flag for flag, others in _FLAGS.items() for other in others}
-_FLAG_TOKEN = re.compile(
-    r"(?<![\w/])(?:(?:critical|panic)[ ](?:high|low)|[a-z]+)(?![\w/])|[↑↓▲▼]+|[*!]+"
-)
-
-
-def flag_of(text: str) -> str:
-    """Return the meaning of a flag."""
-    low = " ".join(text.lower().strip(" ()[]").split())
-    low = low.strip("*!") or low
-    return _FLAG.get(low, low)
-
-
-def flags(text: str) -> frozenset[str]:
-    """Return the meanings of all words and marks of a text that may be flags."""
-    return frozenset(flag_of(m.group()) for m in _FLAG_TOKEN.finditer(text.lower()))

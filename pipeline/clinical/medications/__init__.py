@@ -1,0 +1,1 @@
+"""Medications: the grammar of directions, and their structured form."""
