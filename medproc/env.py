@@ -174,6 +174,11 @@ class Environment(BaseSettings):
     PASS1_BATCH_MAX_TOKENS: int = _variable(25, 24_000, unit="tokens", ge=1000, le=1_000_000)
     PASS1_DISABLE_ZONES: bool = _variable(26, False)
     PASS_INPUT: Literal["text", "pdf"] = _variable(27, "text")
+    SKIPPED_PASSES: Annotated[_Listed, AfterValidator(env_values.check_passes)] = _variable(
+        99, (), hint="names of pass1_5, pass2 and pass3, separated by commas"
+    )
+    NARRATIVE_MAX_SENTENCES: int = _variable(100, 12, unit="sentences", ge=1, le=100)
+    NARRATIVE_MAX_WORDS: int = _variable(101, 40, unit="words", ge=5, le=200)
     CALL_DEADLINE_S: float = _variable(28, 120.0, unit="seconds", gt=0, le=3600)
     STEP_DEADLINE_MIN_S: float = _variable(29, 300.0, unit="seconds", gt=0, le=86_400)
     LEASE_S: float = _variable(30, 60.0, unit="seconds", ge=1, le=3600)

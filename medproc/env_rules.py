@@ -52,6 +52,11 @@ def _rule(
 _SERVICE = ("MEDPROC_PROVIDER", "GEMINI_API_KEY", "GEMINI_BASE_URL")
 RULES = (
     _rule(
+        "SKIPPED_PASSES",
+        "names pass2 without pass3, which needs the results of pass2",
+        lambda env: "pass2" in env.SKIPPED_PASSES and "pass3" not in env.SKIPPED_PASSES,
+    ),
+    _rule(
         "PASS1_BATCH_MIN_PAGES",
         "is greater than PASS1_BATCH_MAX_PAGES",
         lambda env: env.PASS1_BATCH_MIN_PAGES > env.PASS1_BATCH_MAX_PAGES,

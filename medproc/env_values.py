@@ -41,6 +41,17 @@ _OUR_ENTRIES = frozenset({"files", "instance", "logs", "secret-key", "servers", 
 _ESCAPE = "write special characters of a user or a password as %XX"
 
 
+SKIPPABLE = ("pass1_5", "pass2", "pass3")
+"""The passes that an installation can do without; a test compares the names with `Step`."""
+
+
+def check_passes(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of passes without repeats. Raises ValueError for any other name."""
+    if not set(names) <= set(SKIPPABLE):
+        raise ValueError("names a pass that cannot be skipped")
+    return tuple(dict.fromkeys(names))
+
+
 def is_loopback(host: str) -> bool:
     """Return whether a host name or an address means this machine."""
     if host in _LOOPBACK_NAMES:

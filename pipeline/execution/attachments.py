@@ -89,9 +89,14 @@ class Source:
         text = sum(len(s.text) for s in slices if s.context or s.page not in whole)
         return text // 4 + self._tokens(whole)
 
-    def beside_text(self, slices: Sequence[PageSlice]) -> Shown:
-        """Attach the own pages that have text, beside that text, by whose lines they are told."""
-        numbers = self._beside(slices)
+    def beside_text(
+        self, slices: Sequence[PageSlice], only: Collection[int] | None = None
+    ) -> Shown:
+        """Attach the own pages that have text, beside that text, by whose lines they are told.
+
+        `only` limits the pages; None does not.
+        """
+        numbers = [n for n in self._beside(slices) if only is None or n in only]
         places = {number: place for place, number in enumerate(numbers, start=1)}
         shown = [
             s if s.context or s.page not in places else replace(s, attached=places[s.page])

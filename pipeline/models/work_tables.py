@@ -14,6 +14,12 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 
 from pipeline.core.states import Step
+from pipeline.models.clinical import (
+    EnrichedEntity,
+    NarrativeResult,
+    NarrativeSentence,
+    ZoneResult,
+)
 from pipeline.models.discovery import Chunk, DiscoverySession
 from pipeline.models.entities import Batch, EncounterResult, Entity
 from pipeline.models.sessions import Session
@@ -85,7 +91,8 @@ class WorkTable:
     """Counter columns, each with the noun that people read; an empty noun is not shown."""
     parent: ParentTable | None = None
     encounter: str | None = None
-    """The foreign key to the encounter; None if an item belongs to no single encounter."""
+    """The foreign key to the encounter; None if no item belongs to a single encounter. The key may
+    be empty in an item of the whole record."""
     error_columns: tuple[str, ...] = ()
     """Columns of a failure in addition to those of `WorkItem`."""
     estimate: str | None = None
@@ -147,7 +154,8 @@ class WorkTable:
 
     def encounter_index_of(self, item: WorkItem) -> int | None:
         """Return the 1-based index of an item's encounter; None for an item of no encounter."""
-        return getattr(item, self.encounter).encounter_index if self.encounter else None
+        encounter = getattr(item, self.encounter) if self.encounter else None
+        return encounter.encounter_index if encounter else None
 
     def found_in(self, item: WorkItem) -> dict[str, int]:
         """Return the results of an item by their nouns, without zeros."""
@@ -224,6 +232,30 @@ WORK_TABLES: dict[Step, WorkTable] = {
         results=Entity,
         slices="pipeline.stages.pass1.store:batch_slices",
         unread=("output", "spans"),
+    ),
+    Step.PASS2: WorkTable(
+        step=Step.PASS2,
+        model=ZoneResult,
+        noun="zone",
+        task="enrichment",
+        index="zone_index",
+        counts=(("entities_enriched", "entity"),),
+        encounter="healthcare_encounter",
+        estimate="estimated_input_tokens",
+        results=EnrichedEntity,
+        unread=("output", "spans", "entity_ids"),
+    ),
+    Step.PASS3: WorkTable(
+        step=Step.PASS3,
+        model=NarrativeResult,
+        noun="narrative",
+        task="narrative",
+        index="narrative_index",
+        counts=(("sentences_supported", "sentence"), ("sentences_unsupported", "unsupported")),
+        encounter="healthcare_encounter",
+        estimate="estimated_input_tokens",
+        results=NarrativeSentence,
+        unread=("output", "entity_ids"),
     ),
 }
 """The passes that call the provider, in the order in which a record goes through them.

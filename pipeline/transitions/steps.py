@@ -114,11 +114,13 @@ def complete_step(lease: Lease, next_step: Step | None) -> int | None:
             f"{step.value}_status": PassStatus.COMPLETED,
             "completed_steps": F("completed_steps") + 1,
         }
+    order = list(Step)
+    left_out = slice(order.index(step) + 1, order.index(next_step) if next_step else None)
+    for left in order[left_out]:
+        changes[f"{left.value}_status"] = PassStatus.SKIPPED
     if next_step is not None:
         session.update(**changes, workflow_step=WORKFLOW_STEP[next_step])
         return _requeue(lease, current_step=next_step, crash_count=0, hung_at=None)
-    for left in list(Step)[list(Step).index(step) + 1 :]:
-        changes[f"{left.value}_status"] = PassStatus.SKIPPED
     session.update(
         **changes,
         **_NO_FAILURE,

@@ -84,7 +84,7 @@ def render(
         body = _with_numbers(s.text) if task.has_line_numbers else s.text
         if s.attached:
             role += f" attached={s.attached}"
-            body = body if task.has_line_numbers else ""
+            body = body if task.has_line_numbers or task.has_facts else ""
         pages.append(
             f"<<<PAGE {item_token} {s.page} {s.start} {role}>>>\n{body}\n<<<END {item_token}>>>"
         )
