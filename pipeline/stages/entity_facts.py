@@ -1,4 +1,4 @@
-"""The entities of a record as Passes 2 and 3 read them, by encounter and in the order of the text."""
+"""The entities of a record by encounter, in the order of the text, for Passes 2 and 3."""
 
 from __future__ import annotations
 
@@ -54,9 +54,14 @@ def known_entities(
         Entity.objects.filter(shell_file_id=shell_file_id)
         .order_by("healthcare_encounter__encounter_index", "entity_index")
         .values_list(
-            "id", "healthcare_encounter_id", "page_number", "char_start", "char_end",
-            "review_flags", *_COLUMNS,
-        )  # fmt: skip
+            "id",
+            "healthcare_encounter_id",
+            "page_number",
+            "char_start",
+            "char_end",
+            "review_flags",
+            *_COLUMNS,
+        )
     )
     for entity_id, encounter_id, page, start, end, flags, *values in rows.iterator(2_000):
         first_day, kind = encounters[encounter_id]

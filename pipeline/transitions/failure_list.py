@@ -55,7 +55,8 @@ def _item_entry(table: WorkTable, item: WorkItem, code: str) -> dict[str, Any]:
     history = item.failure_history
     last = history[-1]["error_code"] if history else code
     has_failed = item.error_code is not None
-    encounter = {"encounter_id": str(item.encounter_id)} if table.encounter else {}
+    of = item.encounter_id
+    encounter = {"encounter_id": str(of) if of else None} if table.encounter else {}
     return {
         **encounter,
         table.index: table.number_of(item),

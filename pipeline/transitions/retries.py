@@ -108,8 +108,11 @@ def _meant(table: WorkTable) -> str:
     items = "%(items)s::uuid[]"
     if table.encounter is None:
         return f"((%(encounters)s::uuid[] IS NULL AND {items} IS NULL) OR w.id = ANY({items}))"
+    # An item of the whole record has no encounter; only its own id puts it in a narrowed scope.
+    column = f"w.{table.encounter}_id"
     return (
-        f"{_of_encounters(f'w.{table.encounter}_id')} AND ({items} IS NULL OR w.id = ANY({items}))"
+        f"({_of_encounters(column)} OR ({column} IS NULL AND {items} IS NOT NULL))"
+        f" AND ({items} IS NULL OR w.id = ANY({items}))"
     )
 
 

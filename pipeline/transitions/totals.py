@@ -19,18 +19,24 @@ from pipeline.core.states import Step, WorkStatus
 from pipeline.models import (
     Batch,
     Chunk,
+    ClinicalMetrics,
     DiscoveryMetrics,
     DiscoverySession,
     Encounter,
     EncounterResult,
+    EnrichedEntity,
     Entity,
     EntityMetrics,
+    NarrativeMetrics,
+    NarrativeResult,
+    NarrativeSentence,
     Page,
     PageAssignment,
     PendingEncounter,
     PendingStatus,
     Session,
     Summary,
+    ZoneResult,
     selectors,
 )
 from pipeline.models.fields import counted
@@ -62,7 +68,8 @@ WHERE r.id = a.id AND (r.batches_succeeded, r.batches_failed, r.total_retries_us
 """
 
 
-M = TypeVar("M", DiscoveryMetrics, EntityMetrics)
+M = TypeVar("M", DiscoveryMetrics, EntityMetrics, ClinicalMetrics, NarrativeMetrics)
+L = TypeVar("L", ClinicalMetrics, NarrativeMetrics)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +111,8 @@ def write_totals(shell_file_id: UUID, session_id: UUID, step: Step) -> None:
     Summary.objects.filter(shell_file_id=shell_file_id).update(
         pass05_metrics=_discovery(record, step),
         pass1_metrics=_detection(record),
+        pass2_metrics=_enrichment(record),
+        pass3_metrics=_narration(record),
         entities_extracted_total=_visible(shell_file_id).count(),
         error_drill_down=_drill_down(record),
         total_tokens_used=calls["total_tokens"],
@@ -230,6 +239,93 @@ def _detection(record: _Record) -> EntityMetrics | None:
     return metrics
 
 
+def _enrichment(record: _Record) -> ClinicalMetrics | None:
+    zones = _items(ZoneResult, Q(processing_session=record.session))
+    if not zones["total"]:
+        return None
+    enriched = EnrichedEntity.objects.filter(shell_file_id=record.shell_file_id)
+    figures = enriched.aggregate(
+        entities_enriched=Count("id"),
+        entities_coded=Count("id", filter=Q(code__isnull=False)),
+        entities_flagged=Count("id", filter=~Q(flags=[])),
+    )
+    return _write_later(
+        ClinicalMetrics,
+        record,
+        Step.PASS2,
+        zones,
+        _by_encounter(ZoneResult, record),
+        zones_total=zones["total"],
+        zones_succeeded=zones["succeeded"],
+        **figures,
+    )
+
+
+def _narration(record: _Record) -> NarrativeMetrics | None:
+    narratives = _items(NarrativeResult, Q(processing_session=record.session))
+    if not narratives["total"]:
+        return None
+    sentences = NarrativeSentence.objects.filter(shell_file_id=record.shell_file_id)
+    figures = sentences.aggregate(
+        sentences_supported=Count("id", filter=Q(supported=True)),
+        sentences_unsupported=Count("id", filter=Q(supported=False)),
+    )
+    return _write_later(
+        NarrativeMetrics,
+        record,
+        Step.PASS3,
+        narratives,
+        _by_encounter(NarrativeResult, record),
+        narratives_written=narratives["succeeded"],
+        **figures,
+    )
+
+
+def _by_encounter(
+    model: type[ZoneResult] | type[NarrativeResult], record: _Record
+) -> dict[str, int]:
+    """Return the counts of encounters: all, with every item succeeded, and with a failed item."""
+    encounters = (
+        model._default_manager.filter(
+            processing_session=record.session, healthcare_encounter__isnull=False
+        )
+        .order_by()
+        .values("healthcare_encounter_id")
+        .annotate(
+            all=Count("id"),
+            done=Count("id", filter=Q(status=WorkStatus.SUCCEEDED)),
+            lost=Count("id", filter=Q(status=WorkStatus.FAILED)),
+        )
+    )
+    return {
+        "encounters_total": len(encounters),
+        "encounters_succeeded": sum(each["all"] == each["done"] for each in encounters),
+        "encounters_failed": sum(each["lost"] > 0 for each in encounters),
+    }
+
+
+def _write_later(
+    model: type[L],
+    record: _Record,
+    step: Step,
+    items: Mapping[str, Any],
+    encounters: Mapping[str, int],
+    **figures: int,
+) -> L:
+    """Write the metrics row of a pass after Pass 1, with the failure that the session names."""
+    is_here = record.session.failure_pass == step
+    return _write(
+        model,
+        record,
+        step,
+        items,
+        failure_encounter_id=record.session.failure_encounter_id if is_here else None,
+        **encounters,
+        **figures,
+        **record.failure(step),
+    )
+
+
 def _items(model: type[WorkItem], of: Q) -> dict[str, Any]:
     """Return the counts, retries, tokens and models of some work items."""
     rows = model._default_manager.filter(of)
@@ -254,7 +350,6 @@ def _write(
 ) -> M:
     """Write the metrics row of a pass. Tokens are those of the calls, so late replies count."""
     calls = selectors.call_totals(record.session.id, step)
-    ocr_pages = selectors.ocr_page_count(record.shell_file_id)
     shared: dict[str, Any] = {
         "profile_id": record.summary.profile_id,
         "processing_session_id": record.session.id,
@@ -266,9 +361,11 @@ def _write(
         "total_tokens": calls["total_tokens"],
         "user_agent": record.summary.user_agent,
         "ip_address": record.summary.ip_address,
-        "ocr_model_used": selectors.OCR_MODEL if ocr_pages else None,
-        "ocr_pages_processed": ocr_pages,
     }
+    if issubclass(model, DiscoveryMetrics | EntityMetrics):
+        ocr_pages = selectors.ocr_page_count(record.shell_file_id)
+        shared["ocr_model_used"] = selectors.OCR_MODEL if ocr_pages else None
+        shared["ocr_pages_processed"] = ocr_pages
     metrics, _ = model._default_manager.update_or_create(
         shell_file_id=record.shell_file_id, defaults={**shared, **figures}
     )

@@ -9,7 +9,29 @@ from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative.reasons import Reason, reason
 
 _FUNCTION_WORDS = frozenset(
-    "a an and the of is was has had with in on at to for by from patient he she they".split()
+    [
+        "a",
+        "an",
+        "and",
+        "the",
+        "of",
+        "is",
+        "was",
+        "has",
+        "had",
+        "with",
+        "in",
+        "on",
+        "at",
+        "to",
+        "for",
+        "by",
+        "from",
+        "patient",
+        "he",
+        "she",
+        "they",
+    ]
 )
 
 

@@ -114,7 +114,8 @@ class ZoneWork:
         self.known: Sequence[ZoneResult] = [z for z in rows if z.status == WorkStatus.SUCCEEDED]
 
     def group_of(self, row: ZoneResult) -> Hashable:
-        return cast(UUID, row.healthcare_encounter_id)
+        encounter: UUID = row.healthcare_encounter_id
+        return encounter
 
     @property
     def schema(self) -> type[BaseModel]:
@@ -146,8 +147,11 @@ class ZoneWork:
         slices = self._slices(split)
         second = self._second(split, asked, slices)
         found = []
+        neighbours = [each.facts for each in asked.values()]
         for key, each in asked.items():
-            made = enriched(each.facts, told.get(key), second.get(key), slices)
+            made = enriched(
+                each.facts, told.get(key), second.get(key), slices, neighbours=neighbours
+            )
             found.append(
                 {
                     "id": str(each.id),
@@ -217,7 +221,7 @@ class ZoneWork:
         slices: Sequence[PageSlice],
     ) -> dict[str, FoundAttributes]:
         """Return the local engine's own answer; nothing if the local engine has replied."""
-        if settings.MEDPROC_PROVIDER == LocalProvider.name:
+        if LocalProvider.name == settings.MEDPROC_PROVIDER:
             return {}
         question = Question(
             kind="enrichment",
@@ -265,9 +269,7 @@ def _by_key(
     return {key: each for key, each in told.items() if key not in doubled}, unknown + len(doubled)
 
 
-def _whole_pages(
-    shell_file_id: UUID, pages: Mapping[int, PageText]
-) -> dict[UUID, frozenset[int]]:
+def _whole_pages(shell_file_id: UUID, pages: Mapping[int, PageText]) -> dict[UUID, frozenset[int]]:
     """Return the pages that belong to one encounter alone, by encounter.
 
     Only such a page is attached: another page would show the text of another encounter too.

@@ -40,9 +40,11 @@ def plan(lease: Lease, entities: EntitiesByEncounter) -> list[NarrativeResult]:
         (encounter, chosen(citable(entities.get(encounter.id, ())))) for encounter in encounters
     ]
     told.append((None, _of_record(lease, entities)))
-    whole = (min(e.page_start for e in encounters), max(e.page_end for e in encounters)) if (
-        encounters
-    ) else (1, 1)
+    whole = (
+        (min(e.page_start for e in encounters), max(e.page_end for e in encounters))
+        if (encounters)
+        else (1, 1)
+    )
     narratives = [
         NarrativeResult(
             healthcare_encounter=encounter,
@@ -62,7 +64,9 @@ def plan(lease: Lease, entities: EntitiesByEncounter) -> list[NarrativeResult]:
     return narratives
 
 
-def sentence_row(lease: Lease, narrative: NarrativeResult, index: int, told: Mapping[str, Any]) -> Any:
+def sentence_row(
+    lease: Lease, narrative: NarrativeResult, index: int, told: Mapping[str, Any]
+) -> Any:
     """Return one sentence of a narrative's output as a row of a flush."""
     encounter = narrative.healthcare_encounter_id
     return {
