@@ -42,6 +42,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "record_batches",
             # A sweep deletes the reports of older sweeps.
             "file_sweeps",
+            # A pass that runs again replaces the lists of the record.
+            "record_list_items",
         ),
         DELETABLE,
     ),
