@@ -40,6 +40,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "audit_checks",
             # A batch without any submitted record is deleted.
             "record_batches",
+            # A load replaces the codes of a system.
+            "code_systems",
             # A sweep deletes the reports of older sweeps.
             "file_sweeps",
             # A pass that runs again replaces the lists of the record.

@@ -1,0 +1,144 @@
+"""Load one code system: the new codes replace the old codes in one transaction.
+
+Readers keep the old codes until the commit, so a refused or killed load changes nothing. Loads of
+one system wait for each other. Memory is bounded by the size of a batch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import connection, transaction
+from django.utils.module_loading import import_string
+
+from pipeline.codes.loaders import sources
+from pipeline.codes.loaders.batches import Batches
+from pipeline.codes.loaders.refusals import CodesError, CodesErrorCode
+from pipeline.codes.loaders.rows import Source
+from pipeline.models import CodeSystem
+from pipeline.models.codes import SystemKey
+
+_LOCK = int.from_bytes(b"code", "big") >> 1
+"""First key of the advisory lock of a load; the second key is the position of the system."""
+_ORPHAN = """
+SELECT child.code, child.parent FROM codes AS child
+WHERE child.system_id = %(system)s AND child.parent IS NOT NULL AND NOT EXISTS (
+  SELECT FROM codes AS parent WHERE parent.system_id = %(system)s AND parent.code = child.parent
+)
+LIMIT 1
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """The result of a load."""
+
+    system: SystemKey
+    version: str
+    source: str
+    licence: str
+    codes: int
+    terms: int
+    is_changed: bool
+    """False if the same content was loaded before, so that the load changed nothing."""
+
+
+def load(system: str, path: Path | None = None) -> Loaded:
+    """Load a system from its package or, with `path`, from the user's own file or folder.
+
+    Raises CodesError if the source cannot be loaded; nothing is changed then.
+    """
+    return load_source(sources.source_of(system, path))
+
+
+def ensure_loaded(systems: Collection[SystemKey]) -> list[Loaded]:
+    """Load each system that is missing, or that an older package or reader loaded.
+
+    Codes from the user's own file stay. Without anything to load, the function runs one statement.
+    """
+    stored = dict(CodeSystem.objects.filter(key__in=systems).values_list("key", "source"))
+    outdated = []
+    for system in systems:
+        source = sources.source_of(system)
+        present = stored.get(system)
+        if present is None or (sources.is_packaged(source, present) and present != _name(source)):
+            outdated.append(source)
+    return [load_source(source) for source in outdated]
+
+
+def load_source(source: Source) -> Loaded:
+    """Replace the codes of the source's system; do nothing if the same content is loaded."""
+    digest = _digest(source)
+    version, name = source.version(), _name(source)
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            # Two loads of one system at once would both delete the old codes and then collide.
+            cursor.execute(
+                "SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK, list(SystemKey).index(source.key)]
+            )
+        present = CodeSystem.objects.filter(key=source.key).first()
+        if present and (present.digest, present.version, present.source) == (digest, version, name):
+            return _result(present, is_changed=False)
+        with connection.cursor() as cursor:
+            # The database deletes codes and terms with their system. The ORM would read them first.
+            cursor.execute("DELETE FROM code_systems WHERE key = %s", [source.key])
+        row = CodeSystem.objects.create(
+            key=source.key, version=version, source=name, licence=source.licence, digest=digest
+        )
+        batches = Batches(source.key)
+        for each in source.rows():
+            batches.add(each)
+        row.code_count, row.term_count = batches.finish()
+        _refuse_incomplete(source, row)
+        if _digest(source) != digest:
+            raise CodesError(
+                f"{source.name} changed during the load. Load the file again.",
+                code=CodesErrorCode.CODES_FILE_CHANGED,
+            )
+        row.save(update_fields=["code_count", "term_count"])
+        _fill_index(source.key)
+    return _result(row, is_changed=True)
+
+
+def _fill_index(system: SystemKey) -> None:
+    """Let the search index the new terms, in the transaction of the load."""
+    if importlib.util.find_spec("pipeline.codes.search") is not None:
+        import_string("pipeline.codes.search.index.fill")(system)
+
+
+def _refuse_incomplete(source: Source, row: CodeSystem) -> None:
+    if not row.code_count:
+        raise CodesError(f"{source.name} holds no code.", code=CodesErrorCode.CODES_EMPTY)
+    with connection.cursor() as cursor:
+        cursor.execute(_ORPHAN, {"system": source.key})
+        orphan = cursor.fetchone()
+    if orphan is not None:
+        raise CodesError(
+            f"{source.name}: the parent {orphan[1]} of code {orphan[0]} is missing.",
+            code=CodesErrorCode.CODES_ROW,
+        )
+
+
+def _name(source: Source) -> str:
+    return f"{source.name}, reader {source.revision}"
+
+
+def _digest(source: Source) -> str:
+    """Return the digest of the codes: the source's bytes and the reader determine the codes."""
+    return hashlib.sha256(f"{source.revision}:{source.digest()}".encode()).hexdigest()
+
+
+def _result(row: CodeSystem, *, is_changed: bool) -> Loaded:
+    return Loaded(
+        system=SystemKey(row.key),
+        version=row.version,
+        source=row.source,
+        licence=row.licence,
+        codes=row.code_count,
+        terms=row.term_count,
+        is_changed=is_changed,
+    )
