@@ -44,7 +44,10 @@ class Answers:
             return json.dumps({"item_token": question.item_token, "language": "en", results: []})
         token = question.item_token
         # The cache key omits the token: two equal questions differ only in the echoed token.
-        asked = repr((question.kind, question.include_zones, [_shown(s) for s in question.slices]))
+        shown = [_shown(part) for part in question.slices]
+        listed = [each.as_json() for each in question.facts]
+        limits = sorted(question.limits.items())
+        asked = repr((question.kind, question.include_zones, shown, listed, limits))
         asked += json.dumps(schema, sort_keys=True)
         key = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
         if key not in self._known:

@@ -57,7 +57,9 @@ class FaultRule(BaseModel):
     """The first own page of the call."""
     pages: Ranges | None = None
     """The number of the call's own pages."""
-    kind: Literal["discovery", "entities", "embedding", "other"] | None = None
+    kind: (
+        Literal["discovery", "entities", "enrichment", "narrative", "embedding", "other"] | None
+    ) = None
     window: tuple[float, float] | None = None
     """Seconds since the first call."""
     probability: float = Field(default=1.0, ge=0.0, le=1.0)
