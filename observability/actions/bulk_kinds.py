@@ -15,7 +15,7 @@ from observability.models import BulkOperation
 from observability.permissions import Right
 from pipeline.core.states import JobStatus
 from pipeline.operations import operator_actions
-from pipeline.operations.preview import Candidate, Preview
+from pipeline.operations.preview import RetryCandidate, Preview
 from pipeline.operations.preview.bulk_selection import OPEN_TO
 
 MEANWHILE = "the job was retried, cancelled or completed in the meantime"
@@ -40,7 +40,7 @@ class BulkOperationKind:
     """Fields of the filter that the user can choose in the preview."""
     look: Callable[[Mapping[str, str], datetime], tuple[Preview, dict[str, str]]]
     """Return the preview for a requested filter, and the filter in the form to store."""
-    settle: Callable[[Candidate, BulkOperation], str]
+    settle: Callable[[RetryCandidate, BulkOperation], str]
     """Apply the action to one job; return why it was skipped, or "". Raises UserError likewise."""
 
 
@@ -62,28 +62,28 @@ def _of(
     return look
 
 
-def _retry(item: Candidate, operation: BulkOperation) -> str:
+def _retry(item: RetryCandidate, operation: BulkOperation) -> str:
     done = operator_actions.candidate_retry(
         item, reason=operation.reason, by=operation.requested_by
     )
     return "" if done else MEANWHILE
 
 
-def _cancel(item: Candidate, operation: BulkOperation) -> str:
+def _cancel(item: RetryCandidate, operation: BulkOperation) -> str:
     operator_actions.job_cancel(item.job_id, reason=operation.reason, by=operation.requested_by)
     return ""
 
 
-def _requeue(item: Candidate, operation: BulkOperation) -> str:
+def _requeue(item: RetryCandidate, operation: BulkOperation) -> str:
     operator_actions.job_requeue(item.job_id, reason=operation.reason, by=operation.requested_by)
     return ""
 
 
-def _release(item: Candidate, operation: BulkOperation) -> str:
+def _release(item: RetryCandidate, operation: BulkOperation) -> str:
     return "" if operator_actions.job_release([item.job_id]) else "the job is no longer parked"
 
 
-def _reset(item: Candidate, operation: BulkOperation) -> str:
+def _reset(item: RetryCandidate, operation: BulkOperation) -> str:
     older_s = float(operation.selection["older"])
     done = operator_actions.stale_batches_reset(older_s, job_id=item.job_id)
     return "" if done else "a worker processes the job, or it was reset already"

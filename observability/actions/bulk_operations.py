@@ -21,7 +21,7 @@ from observability.audit import log
 from observability.models import BulkItem, BulkOperation
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import Step
-from pipeline.operations.preview import Candidate, Preview, narrowed
+from pipeline.operations.preview import RetryCandidate, Preview, narrowed
 from pipeline.operations.reasons import ReasonError, stated
 from pipeline.transitions import Scope
 
@@ -125,13 +125,13 @@ def abort(operation: BulkOperation, actor: AbstractBaseUser | AnonymousUser) -> 
             log.record(actor, "abort", target_kind=log.BULK_OPERATION, target_id=operation.id)
 
 
-def candidate_of(item: BulkItem) -> Candidate:
+def candidate_of(item: BulkItem) -> RetryCandidate:
     """Return the job of an item, with its part."""
     ids: dict[str, Any] = {
         name: None if of is None else tuple(UUID(each) for each in of)
         for name, of in item.scope.items()
     }
-    return Candidate(
+    return RetryCandidate(
         job_id=item.job_id,
         shell_file_id=item.shell_file_id,
         step=Step(item.step),
@@ -171,7 +171,7 @@ FROM unnest(%s::uuid[], %s::uuid[], %s::text[], %s::text[])
 """
 
 
-def _insert(operation: BulkOperation, eligible: Sequence[Candidate]) -> None:
+def _insert(operation: BulkOperation, eligible: Sequence[RetryCandidate]) -> None:
     """Insert the items in one statement, because the ORM needs seconds for ten thousand rows."""
     with connection.cursor() as cursor:
         cursor.execute(

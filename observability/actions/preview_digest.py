@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import astuple
 from hashlib import sha256
 
-from pipeline.operations.preview import Candidate
+from pipeline.operations.preview import RetryCandidate
 
 LENGTH = 8
 """Characters per job: 48 bits, enough that no two of 10,000 jobs have the same digest."""
 
 
-def preview_digest_of(eligible: Iterable[Candidate]) -> str:
+def preview_digest_of(eligible: Iterable[RetryCandidate]) -> str:
     """Return the digests of a preview as one word, free of ids."""
     return "".join(sorted(map(_digest, eligible)))
 
@@ -30,11 +30,11 @@ class PreviewDigest:
     def __len__(self) -> int:
         return len(self._digests)
 
-    def __contains__(self, candidate: Candidate) -> bool:
+    def __contains__(self, candidate: RetryCandidate) -> bool:
         return _digest(candidate) in self._digests
 
 
-def _digest(candidate: Candidate) -> str:
+def _digest(candidate: RetryCandidate) -> str:
     parts = [None if ids is None else sorted(map(str, ids)) for ids in astuple(candidate.scope)]
     return urlsafe_b64encode(sha256(f"{candidate.job_id} {parts}".encode()).digest())[
         :LENGTH

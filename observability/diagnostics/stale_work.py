@@ -91,7 +91,7 @@ class ExpiredLease:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class StaleEvidence:
     """The stale jobs, and the expired leases that the scheduler has not handled yet."""
 
     stale: Sequence[StaleJob]
@@ -101,7 +101,7 @@ class Evidence:
     """Whether more jobs are stale than are shown."""
 
 
-def evidence(older_s: float, known: WorkerFleet) -> Evidence:
+def evidence(older_s: float, known: WorkerFleet) -> StaleEvidence:
     """Read the work that was untouched for `older_s` seconds; a constant number of statements."""
     rows = operator_actions.stale_batches_reset(older_s, dry_run=True, jobs=JOBS_LIMIT + 1)
     jobs = {
@@ -133,7 +133,7 @@ def evidence(older_s: float, known: WorkerFleet) -> Evidence:
                 worker=evidence_of(job.worker_id, workers, is_redis_away=known.is_redis_away),
             )
         )
-    return Evidence(
+    return StaleEvidence(
         stale=sorted(stale, key=lambda each: each.oldest_at)[:JOBS_LIMIT],
         expired_leases=[
             ExpiredLease(

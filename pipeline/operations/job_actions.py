@@ -18,7 +18,7 @@ from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import JobStatus, Step
 from pipeline.core.types import Due
 from pipeline.models import Job, Session
-from pipeline.operations.preview import Candidate, Ineligible, Preview, Selection, preview
+from pipeline.operations.preview import RetryCandidate, Ineligible, Preview, Selection, preview
 from pipeline.operations.reasons import stated, stated_if_given
 from pipeline.queueing.queues import enqueue_steps
 from pipeline.transitions.rollup import Leaving, settle
@@ -39,7 +39,7 @@ _ENDED: dict[JobStatus, str] = {
 class Retried:
     """The jobs that a retry has requeued, and those that it has left alone."""
 
-    retried: tuple[Candidate, ...]
+    retried: tuple[RetryCandidate, ...]
     ineligible: tuple[Ineligible, ...]
 
 
@@ -93,7 +93,7 @@ def work_retry(preview: Preview, *, reason: str, by: str | None = None) -> Retri
 
 
 def candidate_retry(
-    candidate: Candidate, *, reason: str, by: str | None = None, what: str | None = None
+    candidate: RetryCandidate, *, reason: str, by: str | None = None, what: str | None = None
 ) -> bool:
     """Retry one candidate of a preview; return False if the job is no longer in such a state.
 

@@ -23,7 +23,7 @@ from observability.models import BulkItem, BulkOperation
 from observability.permissions import ROLES, Right, Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import Batch, Job, Pause, ProviderCall, RecordBatch, ShellFile
-from pipeline.operations.preview import Candidate
+from pipeline.operations.preview import RetryCandidate
 from pipeline.transitions import Scope
 from tests.support.incident_rows import OTHER_MODEL, an_incident
 from tests.support.large_rows import a_large_record
@@ -247,9 +247,9 @@ def targets() -> dict[str, str]:
     return {**known, "seen": preview_digest_of(map(a_candidate, Job.objects.all()))}
 
 
-def a_candidate(job: Job) -> Candidate:
+def a_candidate(job: Job) -> RetryCandidate:
     """Return the candidate of a preview for a whole job, without figures."""
-    return Candidate(
+    return RetryCandidate(
         job_id=job.id,
         shell_file_id=job.shell_file_id,
         step=Step(job.current_step),

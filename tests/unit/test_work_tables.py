@@ -22,7 +22,8 @@ from pipeline.core.states import (
     WorkStatus,
 )
 from pipeline.core.types import PageSlice
-from pipeline.models import Encounter, ZoneResult
+from pipeline.models import Encounter
+from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable, composed, table_of
 from pipeline.providers.local import answer_to
 from pipeline.providers.prompts import read_prompt, render
@@ -87,8 +88,12 @@ def test_each_step_of_the_registry_is_known_as_a_calling_step() -> None:
 
 
 def test_a_model_that_no_pass_has_registered_is_an_error() -> None:
-    with pytest.raises(LookupError, match="ZoneResult"):
-        table_of(ZoneResult)
+    class Unregistered(WorkItem):
+        class Meta:
+            abstract = True
+
+    with pytest.raises(LookupError, match="Unregistered"):
+        table_of(Unregistered)
 
 
 def test_what_is_composed_follows_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:

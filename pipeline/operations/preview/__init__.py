@@ -25,14 +25,20 @@ from pipeline.operations.preview.selection import (
     waits_for_retry,
     why_not_retried,
 )
-from pipeline.operations.preview.types import JOBS_LIMIT, Candidate, Ineligible, Preview, Selection
+from pipeline.operations.preview.types import (
+    JOBS_LIMIT,
+    RetryCandidate,
+    Ineligible,
+    Preview,
+    Selection,
+)
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.providers.pricing import cost_usd
 
 __all__ = [
     "JOBS_LIMIT",
-    "Candidate",
+    "RetryCandidate",
     "Ineligible",
     "Preview",
     "Selection",
@@ -51,7 +57,7 @@ def preview(selection: Selection) -> Preview:
     return costed(selection, *found_by(selection))
 
 
-def narrowed(preview: Preview, is_meant: Callable[[Candidate], bool], reason: str) -> Preview:
+def narrowed(preview: Preview, is_meant: Callable[[RetryCandidate], bool], reason: str) -> Preview:
     """Return a preview without the candidates that do not match, and the cost of the rest."""
     kept = tuple(each for each in preview.eligible if is_meant(each))
     left = [

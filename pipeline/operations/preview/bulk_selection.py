@@ -19,7 +19,7 @@ from pipeline import transitions
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.models.work_tables import WORK_TABLES
-from pipeline.operations.preview import JOBS_LIMIT, Candidate, Ineligible, Preview, costed
+from pipeline.operations.preview import JOBS_LIMIT, RetryCandidate, Ineligible, Preview, costed
 from pipeline.operations.preview.estimates import quota_minutes
 from pipeline.operations.preview.selection import SelectedJob, oldest
 from pipeline.providers.config import ProviderConfig
@@ -103,7 +103,7 @@ def _reset(selection: BulkSelection) -> Preview:
     for job_id, rows in islice(by_job.items(), JOBS_LIMIT):
         own = [items[row.id] for row in rows if row.id in items]
         eligible.append(
-            Candidate(
+            RetryCandidate(
                 job_id=job_id,
                 shell_file_id=records[job_id],
                 step=rows[0].step,

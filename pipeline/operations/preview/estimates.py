@@ -19,7 +19,7 @@ from pipeline.models import Job, ProviderCall
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable, encounter_parents
 from pipeline.operations.preview.selection import SelectedJob, of_records
-from pipeline.operations.preview.types import Candidate
+from pipeline.operations.preview.types import RetryCandidate
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render
 from pipeline.providers.tasks import TASKS
 
@@ -42,7 +42,9 @@ _Work = Mapping[UUID, Sequence[_Item]]
 """Work items by record."""
 
 
-def candidates(selected_jobs: Sequence[SelectedJob]) -> tuple[tuple[Candidate, ...], set[UUID]]:
+def candidates(
+    selected_jobs: Sequence[SelectedJob],
+) -> tuple[tuple[RetryCandidate, ...], set[UUID]]:
     """Return the work of each job, and the sessions whose earlier calls show its cost."""
     work = _work(selected_jobs)
     encounters = _encounters(selected_jobs)
@@ -96,11 +98,13 @@ def _encounters(selected_jobs: Sequence[SelectedJob]) -> dict[UUID, int]:
     )
 
 
-def _candidate(selected_job: SelectedJob, work: _Work, encounters: Mapping[UUID, int]) -> Candidate:
+def _candidate(
+    selected_job: SelectedJob, work: _Work, encounters: Mapping[UUID, int]
+) -> RetryCandidate:
     items = work.get(selected_job.job.shell_file_id, ())
     rows = [item.row for item in items]
     step = Step(selected_job.job.current_step)
-    return Candidate(
+    return RetryCandidate(
         job_id=selected_job.job.id,
         shell_file_id=selected_job.job.shell_file_id,
         step=step,

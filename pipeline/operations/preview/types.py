@@ -63,7 +63,7 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class RetryCandidate:
     """A job that a retry would requeue, with the work of its present pass."""
 
     job_id: UUID
@@ -95,7 +95,7 @@ class Preview:
 
     selection: object
     """The request; its text describes it for people."""
-    eligible: tuple[Candidate, ...]
+    eligible: tuple[RetryCandidate, ...]
     ineligible: tuple[Ineligible, ...]
     output_tokens: int
     """Estimated from the share that earlier calls of the same passes needed."""
