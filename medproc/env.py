@@ -177,8 +177,8 @@ class Environment(BaseSettings):
     SKIPPED_PASSES: Annotated[_Listed, AfterValidator(env_values.check_passes)] = _variable(
         99, (), hint="names of pass1_5, pass2 and pass3, separated by commas"
     )
-    NARRATIVE_MAX_SENTENCES: int = _variable(100, 12, unit="sentences", ge=1, le=100)
-    NARRATIVE_MAX_WORDS: int = _variable(101, 40, unit="words", ge=5, le=200)
+    NARRATIVE_MAX_SENTENCES: int = _variable(56, 12, unit="sentences", ge=1, le=100)
+    NARRATIVE_MAX_WORDS: int = _variable(57, 40, unit="words", ge=5, le=200)
     CALL_DEADLINE_S: float = _variable(28, 120.0, unit="seconds", gt=0, le=3600)
     STEP_DEADLINE_MIN_S: float = _variable(29, 300.0, unit="seconds", gt=0, le=86_400)
     LEASE_S: float = _variable(30, 60.0, unit="seconds", ge=1, le=3600)

@@ -147,7 +147,7 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
         "GEMINI_MODEL": (*NOT_NAMES, "-hunter2", ".hunter2", "../hunter2"),
         "REDIS_URL": NOT_REDIS,
         "SECRET_KEY": NOT_SECRETS,
-        "SKIPPED_PASSES": (*NOT_NAMES, "pages", "pass05", "pass1", "pass3,pass4", "PASS3"),
+        "SKIPPED_PASSES": (*NOT_NAMES, "pages", "pass05", "pass3,pass4", "PASS3"),
         "TRUSTED_PROXIES": NOT_NETWORKS,
         "WORKER_ID": (*NOT_NAMES, "hunter2/x"),
     }

@@ -39,7 +39,7 @@ WRONG = {
     "PASS1_BATCH_MAX_TOKENS": "10",
     "PASS1_DISABLE_ZONES": "hunter2",
     "PASS_INPUT": "hunter2",
-    "SKIPPED_PASSES": "pass1",
+    "SKIPPED_PASSES": "hunter2",
     "NARRATIVE_MAX_SENTENCES": "0",
     "NARRATIVE_MAX_WORDS": "4",
     "CALL_DEADLINE_S": "120000",
