@@ -176,7 +176,7 @@ def _extensions(element: ET.Element) -> dict[str, str]:
             last = child.attrib["char"]
             found[last] = _text(child)
         elif child.tag == "note" and last is not None:
-            found[last] = f"{found[last]}/ {_text(child)}"
+            found[last] = " ".join(f"{found[last]}/{child.text or ''}".split())
     return found
 
 
