@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pipeline.clinical.facts import EntityFacts
+from pipeline.clinical.narrative.claims import reasons_for
+from pipeline.clinical.narrative.items import Item, Kind, items_of
+from pipeline.clinical.narrative.known import Known, known_of, singular
 from pipeline.clinical.narrative.reasons import Reason, reason
-
-_FUNCTION_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "the",
-        "of",
-        "is",
-        "was",
-        "has",
-        "had",
-        "with",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "by",
-        "from",
-        "patient",
-        "he",
-        "she",
-        "they",
-    ]
+from pipeline.clinical.narrative.text import (
+    has_control_characters,
+    is_familiar,
+    tokens_of,
+    words_of,
 )
+from pipeline.clinical.narrative.told import Told, statement_of
+
+_LONGEST_TEXT = 2_000
+_CODES = {
+    Kind.AMOUNT: Reason.NUMBER,
+    Kind.FREQUENCY: Reason.NUMBER,
+    Kind.DATE: Reason.DATE,
+}
+_CODES_OF_CUES = {
+    "negation": Reason.NEGATION,
+    "possible": Reason.CERTAINTY,
+    "hypothetical": Reason.CERTAINTY,
+    "confirmed": Reason.CERTAINTY,
+    "family": Reason.PERSON,
+    "other": Reason.PERSON,
+    "history": Reason.TEMPORALITY,
+    "planned": Reason.TEMPORALITY,
+    "allergy": Reason.NAME,
+    "high": Reason.FLAG,
+    "low": Reason.FLAG,
+    "normal": Reason.FLAG,
+    "abnormal": Reason.FLAG,
+    "critical": Reason.FLAG,
+}
 
 
 def check(
@@ -40,17 +46,72 @@ def check(
 ) -> tuple[str, ...]:
     """Return the reasons why the cited entities do not support a sentence; empty if they do.
 
-    A reason is `code:word` with a code of `Reason`. The function never raises.
+    A reason is `code:word` with a code of `Reason`. The function never raises. A text of several
+    sentences is judged as a whole. `max_words` is the largest number of words per text.
     """
     if not cited:
         return (reason(Reason.NOT_CITED),)
-    words = re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*", text.casefold())
-    if max_words is not None and len(text.split()) > max_words:
-        return (reason(Reason.LENGTH, len(text.split())),)
-    known = " ".join(str(each.as_json()) for each in cited).casefold()
-    stated = set(re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*", known))
-    return tuple(
-        reason(Reason.NUMBER if word[0].isdigit() else Reason.WORD, word)
-        for word in dict.fromkeys(words)
-        if word not in stated and word not in _FUNCTION_WORDS
-    )
+    length = len(text.split())
+    if len(text) > _LONGEST_TEXT or (max_words is not None and length > max_words):
+        return (reason(Reason.LENGTH, length),)
+    refused = [reason(Reason.NOT_ACCEPTED, each.key) for each in cited if not each.accepted]
+    if refused:
+        return tuple(refused)
+    known = [known_of(each) for each in cited]
+    found = list(dict.fromkeys([*_foreign(text, known), *_stated(text, known)]))
+    return tuple(found)
+
+
+def _foreign(text: str, cited: Sequence[Known]) -> Iterator[str]:
+    """Yield the parts that are no English prose and do not stand in a cited entity."""
+    if has_control_characters(text):
+        yield reason(Reason.WORD, "control character")
+    names = {word for known in cited for word in words_of(known.facts.name)}
+    for token in tokens_of(text):
+        if not is_familiar(token) and token.text not in names:
+            code = Reason.NUMBER if token.text.isnumeric() else Reason.WORD
+            yield reason(code, token.text)
+
+
+def _stated(text: str, cited: Sequence[Known]) -> Iterator[str]:
+    items = items_of(text, cited)
+    statement = statement_of(items, cited)
+    for item in statement.strays:
+        yield from _stray(item, cited)
+    covered: set[int] = set()
+    for told in statement.told:
+        candidates = [(i, cited[i]) for i in sorted(_sources(told, cited))]
+        found, entities = reasons_for(told, candidates)
+        covered |= entities
+        yield from found
+    for index, known in enumerate(cited):
+        if index not in covered:
+            yield reason(Reason.NAME, known.facts.key)
+
+
+def _sources(told: Told, cited: Sequence[Known]) -> frozenset[int]:
+    """Return the entities of a name: allergies where the sentence speaks of an allergy."""
+    sources = told.name.sources
+    allergies = frozenset(i for i in sources if cited[i].facts.category == "allergy")
+    if allergies and allergies != sources:
+        return allergies if told.kinds("allergy") else sources - allergies
+    return sources
+
+
+def _stray(item: Item, cited: Sequence[Known]) -> Iterator[str]:
+    kind = item.phrase.kind
+    if item.kind is Kind.CUE and item.phrase.direction == "encounter":
+        if not all(known.facts.encounter_type == kind for known in cited):
+            yield reason(Reason.WORD, item.text)
+        return
+    if (
+        item.kind is Kind.CUE
+        and kind == "family"
+        and any(known.facts.experiencer == "family" for known in cited)
+    ):
+        # The first of two words for one person, such as "maternal" or "family history".
+        return
+    if item.kind is Kind.CUE and all(known.has(singular(item.words)) for known in cited):
+        return
+    code = _CODES_OF_CUES.get(kind, Reason.WORD if item.kind is not Kind.CUE else Reason.STATUS)
+    yield reason(_CODES.get(item.kind, code), item.text)

@@ -1,0 +1,275 @@
+"""Numbers with comparator, sign and unit, as a sentence or an attribute states them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from pipeline.clinical.narrative.text import Token, tokens_of, words_of
+
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_PLAIN = re.compile(r"[0-9]*\.?[0-9]+")
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        words_of("one two three four five six seven eight nine ten eleven twelve"), start=1
+    )
+} | {"half": "0.5"}
+_COMPARATORS: tuple[tuple[tuple[str, ...], str], ...] = tuple(
+    (tuple(phrase.split(" ")), sign)
+    for sign, phrases in {
+        "<=": "<=|less than or equal to|no more than|not more than|at most",
+        ">=": ">=|greater than or equal to|at least|no less than|not less than",
+        "<": "<|less than|below|under|lower than",
+        ">": ">|greater than|more than|above|over|higher than",
+    }.items()
+    for phrase in phrases.split("|")
+)
+_UNIT_NAMES = {
+    name: unit
+    for unit, names in {
+        "mg": "mg mgs milligram milligrams",
+        "mcg": "mcg ug microgram micrograms",
+        "g": "g gram grams gm",
+        "kg": "kg kgs kilogram kilograms",
+        "ml": "ml milliliter milliliters millilitre millilitres",
+        "l": "l liter liters litre litres",
+        "%": "% percent",
+        "mmhg": "mmhg",
+        "permin": "bpm /min beatsperminute beats/min beats/minute breathsperminute breaths/min"
+        " breaths/minute perminute /minute",
+        "degf": "f °f degf degreesf degreesfahrenheit °fahrenheit fahrenheit",
+        "degc": "c °c degc degreesc degreescelsius °celsius celsius",
+        "unit": "unit units u",
+        "iu": "iu internationalunit internationalunits",
+        "tablet": "tablet tablets tab tabs",
+        "capsule": "capsule capsules cap caps",
+        "puff": "puff puffs",
+        "drop": "drop drops gtt gtts",
+        "spray": "spray sprays",
+        "patch": "patch patches",
+        "lb": "lb lbs pound pounds",
+        "inch": "in inch inches",
+        "cm": "cm centimeter centimeters centimetre centimetres",
+        "meq": "meq milliequivalent milliequivalents",
+        "mg/dl": "mg/dl milligramsperdeciliter mgperdl",
+        "g/dl": "g/dl gramsperdeciliter",
+        "mmol/l": "mmol/l millimolesperliter",
+        "day": "day days",
+        "week": "week weeks",
+        "hour": "hour hours hr hrs",
+        "month": "month months",
+        "second": "second seconds sec secs s",
+    }.items()
+    for name in names.split(" ")
+}
+_COMMON_UNITS = (
+    "mmol/l meq/l mg/dl g/dl g/l mg/l ng/ml pg/ml ug/l ug/dl ug/ml u/l iu/l miu/l miu/ml mmol/mol"
+    " umol/l nmol/l pmol/l kg/m^2 kg/m2 mg/g mg/kg mg/ml mcg/ml mcg/kg ml/hr mg/hr k/ul cells/ul"
+    " 10^3/ul 10^9/l 10^6/ul ml/min ml/min/1.73m2 ml/min/1.73m^2 mm/hr fl /hpf"
+)
+_COMMON = frozenset(_COMMON_UNITS.split(" "))
+_ONLY_CITED = frozenset({"in", "c", "f", "u", "s", "l", "day", "days", "cap", "caps"})
+_LONGEST = 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """One number, or two of a range, a ratio or a blood pressure."""
+
+    printed: str
+    first: str
+    second: str = ""
+    join: str = ""
+    """`-` range, `/` pair, `:` ratio, `+` ordinal, empty for one number."""
+    comparator: str = ""
+    negative: bool = False
+    unit: str = ""
+    """Unit in one spelling; empty without a unit."""
+
+    def equals(self, other: Amount) -> bool:
+        """Return whether both state the same number, whatever the units."""
+        return (
+            (self.join, self.comparator, self.negative)
+            == (other.join, other.comparator, other.negative)
+            and same_number(self.first, other.first)
+            and (not self.second or same_number(self.second, other.second))
+        )
+
+
+def number_of(printed: str) -> Decimal | None:
+    """Return the value of a number; None if the decimal sign is not certain."""
+    if _THOUSANDS.fullmatch(printed):
+        printed = printed.replace(",", "")
+    elif not _PLAIN.fullmatch(printed):
+        return None
+    try:
+        return Decimal(printed)
+    except InvalidOperation:
+        return None
+
+
+def same_number(a: str, b: str) -> bool:
+    """Return whether two printed numbers are equal; `7` equals `7.0`."""
+    if a == b:
+        return True
+    first, second = number_of(a), number_of(b)
+    return first is not None and first == second
+
+
+def unit_of(printed: str | None) -> str:
+    """Return a unit in one spelling."""
+    joined = "".join(t.text for t in tokens_of(printed or ""))
+    joined = joined.replace("10*", "10^")
+    return _UNIT_NAMES.get(joined, joined.replace("m^2", "m2"))
+
+
+def read_amount(
+    tokens: Sequence[Token], at: int, units: Iterable[str]
+) -> tuple[Amount, int] | None:
+    """Return the amount that begins at a token, and the token after it.
+
+    `units` are the units of the cited entities, in one spelling.
+    """
+    begin = at
+    comparator, at = _comparator(tokens, at)
+    negative = False
+    if _is_sign(tokens, at):
+        negative, at = True, at + 1
+    first = _number(tokens, at)
+    if first is None:
+        return None
+    at += 1
+    known = frozenset(units)
+    join, second = "", ""
+    unit, after = _unit(tokens, at, known)
+    if not unit:
+        join, second, at = _second(tokens, at)
+        unit, after = _unit(tokens, at, known)
+    else:
+        # "10 mg to 20 mg" are two amounts; "1-2 tablets" is one.
+        at = after
+    at = max(at, after)
+    printed = " ".join(t.text for t in tokens[begin:at])
+    return (
+        Amount(
+            printed=printed,
+            first=first,
+            second=second,
+            join=join,
+            comparator=comparator,
+            negative=negative,
+            unit=unit,
+        ),
+        at,
+    )
+
+
+def whole_amount(printed: str | None, unit: str | None = None) -> Amount | None:
+    """Return the amount that a printed attribute consists of; None if there is more text."""
+    tokens = tokens_of(printed or "")
+    wanted = unit_of(unit)
+    found = read_amount(tokens, 0, {wanted} if wanted else ())
+    if found is None:
+        return None
+    amount, after = found
+    rest = "".join(t.text for t in tokens[after:])
+    if rest and not amount.unit and not any(t.is_number for t in tokens[after:]):
+        amount = _with_unit(amount, unit_of(rest))
+    elif rest:
+        return None
+    if wanted and not amount.unit:
+        amount = _with_unit(amount, wanted)
+    return amount
+
+
+def amounts_in(printed: str | None) -> list[Amount]:
+    """Return all amounts of a text."""
+    tokens = tokens_of(printed or "")
+    found, at = [], 0
+    while at < len(tokens):
+        one = read_amount(tokens, at, ())
+        if one is None:
+            at += 1
+            continue
+        found.append(one[0])
+        at = max(one[1], at + 1)
+    return found
+
+
+def _with_unit(amount: Amount, unit: str) -> Amount:
+    return Amount(
+        printed=amount.printed,
+        first=amount.first,
+        second=amount.second,
+        join=amount.join,
+        comparator=amount.comparator,
+        negative=amount.negative,
+        unit=unit,
+    )
+
+
+def _is_sign(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether a dash begins a word and a number follows without a space."""
+    part = tokens[at : at + 2]
+    return (
+        len(part) == 2
+        and part[0].text == "-"
+        and part[0].spaced
+        and part[1].is_number
+        and not part[1].spaced
+    )
+
+
+def _comparator(tokens: Sequence[Token], at: int) -> tuple[str, int]:
+    for phrase, sign in _COMPARATORS:
+        end = at + len(phrase)
+        if tuple(t.text for t in tokens[at:end]) == phrase:
+            return sign, end
+    return "", at
+
+
+def _number(tokens: Sequence[Token], at: int) -> str | None:
+    if at >= len(tokens):
+        return None
+    token = tokens[at]
+    if token.is_number:
+        return token.text
+    return _NUMBER_WORDS.get(token.text) if token.is_word else None
+
+
+def _second(tokens: Sequence[Token], at: int) -> tuple[str, str, int]:
+    """Return join, second number and the token after them."""
+    if at >= len(tokens):
+        return "", "", at
+    text = tokens[at].text
+    if text == "+" and not tokens[at].spaced:
+        return "+", "", at + 1
+    follows = at + 1 < len(tokens) and tokens[at + 1].is_number
+    if follows and text in ("-", "to"):
+        return "-", tokens[at + 1].text, at + 2
+    if follows and text in ("/", "over"):
+        return "/", tokens[at + 1].text, at + 2
+    if follows and text == ":" and not tokens[at].spaced:
+        return ":", tokens[at + 1].text, at + 2
+    return "", "", at
+
+
+def _unit(tokens: Sequence[Token], at: int, known: frozenset[str]) -> tuple[str, int]:
+    """Return the longest unit at a token, and the token after the unit."""
+    if at < len(tokens) and tokens[at].text == "-" and not tokens[at].spaced:
+        hyphened = _unit(tokens, at + 1, known)
+        if hyphened[0] and at + 1 < len(tokens) and tokens[at + 1].is_word:
+            return hyphened
+    for end in range(min(len(tokens), at + _LONGEST), at, -1):
+        joined = "".join(t.text for t in tokens[at:end])
+        unit = _UNIT_NAMES.get(joined, joined.replace("10*", "10^").replace("m^2", "m2"))
+        if unit in known:
+            return unit, end
+        if joined in _ONLY_CITED:
+            continue
+        if joined in _UNIT_NAMES or joined in _COMMON:
+            return unit, end
+    return "", at

@@ -1,0 +1,306 @@
+"""Compare what a sentence says about a name with the entities of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from pipeline.clinical.narrative.items import Item, Kind
+from pipeline.clinical.narrative.known import Known, singular
+from pipeline.clinical.narrative.numbers import amount_reasons
+from pipeline.clinical.narrative.printed_dates import StatedDate
+from pipeline.clinical.narrative.reasons import Reason, reason
+from pipeline.clinical.narrative.told import Told
+
+_NOT_TAKEN = {"stopped", "on_hold", "not_started", "planned", "entered_in_error"}
+_STATUS_OF_CUE = {
+    "stopped": "stopped", "on_hold": "on_hold", "not_started": "not_started",
+    "in_error": "entered_in_error", "planned": "planned",
+}  # fmt: skip
+_GENERAL_PERSONS = {
+    "family", "family's", "family member", "family members", "relative", "relatives",
+    "relative's", "blood relative", "blood relatives", "another person", "someone else",
+    "other person", "a person other than the patient", "a person who is not the patient",
+    "someone", "person", "somebody",
+}  # fmt: skip
+_START_WORDS = {"start", "started", "begin", "began", "initiate", "initiated", "new", "newly"}
+_AGAIN_WORDS = {"resume", "resumed", "restart", "restarted", "resuming", "resumes"}
+_DENIAL_IN_NAME = {"no", "not", "without", "non", "negative", "never", "absent"}
+_SIDES = ("left", "right", "bilateral")
+_SEVERITIES = ("mild", "moderate", "severe")
+_START_CONTEXT = {"since", "started", "start", "starting", "beginning", "began", "onset", "begun",
+                  "initiated", "effective"}  # fmt: skip
+_STOP_CONTEXT = {"until", "stopped", "discontinued", "through", "ended", "ending", "resolved",
+                 "completed", "stop"}  # fmt: skip
+
+
+def reasons_for(
+    told: Told, candidates: Sequence[tuple[int, Known]]
+) -> tuple[list[str], frozenset[int]]:
+    """Return why no candidate supports what is told, and the entities that the name covers.
+
+    A name without numbers and dates speaks of all entities of that name.
+    """
+    runs = list(_runs(told))
+    if not any(run for run in runs):
+        found = [why for _, known in candidates for why in _of_one(told, (), known)]
+        return found, frozenset(i for i, _ in candidates)
+    covered: set[int] = set()
+    found = []
+    first_found: list[str] = []
+
+    @cache
+    def fits(begin: int, end: int) -> int | None:
+        """Return the entity that states everything between two runs."""
+        parts = tuple(part for run in runs[begin:end] for part in run)
+        for index, known in candidates:
+            if not any(_of_one(told, parts, known)):
+                return index
+        return None
+
+    @cache
+    def split(begin: int) -> tuple[int, ...] | None:
+        if begin == len(runs):
+            return ()
+        for end in range(len(runs), begin, -1):
+            index = fits(begin, end)
+            rest = split(end) if index is not None else None
+            if index is not None and rest is not None:
+                return (index, *rest)
+        return None
+
+    split_into = split(0)
+    if split_into is not None:
+        return [], frozenset(split_into)
+    parts = tuple(part for run in runs for part in run)
+    for _, known in candidates:
+        found = list(_of_one(told, parts, known))
+        first_found = first_found or found
+        if len(found) < len(first_found):
+            first_found = found
+    covered |= {i for i, _ in candidates}
+    return first_found, frozenset(covered)
+
+
+_Part = tuple[Item, str]
+
+
+def _runs(told: Told) -> Iterator[list[_Part]]:
+    """Yield the parts in groups that begin with a number, or with a date if dates lead."""
+    leading: list[_Part] = list(told.dates)
+    run: list[_Part] = list(leading)
+    has_amount = False
+    for part in told.parts:
+        if part[0].kind is Kind.AMOUNT and has_amount:
+            yield run
+            run = list(leading)
+        has_amount = has_amount or part[0].kind is Kind.AMOUNT
+        run.append(part)
+    if run or not told.parts:
+        yield run
+
+
+def _of_one(told: Told, parts: Sequence[_Part], known: Known) -> Iterator[str]:
+    """Yield why one entity does not state what is told."""
+    dated = [part for part in parts if part[0].kind is Kind.DATE]
+    yield from _negation(told, known)
+    yield from _person(told, known)
+    yield from _certainty(told, known)
+    yield from _time(told, known, has_own_date=any(_is_own(d[0].date, known) for d in dated))
+    yield from _status(told, known)
+    yield from _category(told, known)
+    yield from _interpretation(told, known)
+    yield from _details(told, known)
+    yield from amount_reasons(told, parts, known)
+    for item, context in dated:
+        assert item.date is not None  # noqa: S101 - a part of this kind has a date
+        if not _date_fits(item.date, context, known):
+            yield reason(Reason.DATE, item.text)
+    for item, _ in parts:
+        if item.kind is Kind.FREQUENCY and item.key not in known.frequencies:
+            yield reason(Reason.NUMBER, item.text)
+        if item.kind is Kind.ROUTE and item.key not in known.routes:
+            yield reason(Reason.WORD, item.text)
+        if item.kind is Kind.TEXT and item.words not in known.texts:
+            yield reason(Reason.WORD, item.text)
+
+
+def _is_own(stated: StatedDate | None, known: Known) -> bool:
+    dates = (*known.own_dates, *known.stops)
+    return stated is not None and any(stated.fits(each) for each in dates)
+
+
+def _date_fits(stated: StatedDate, context: str, known: Known) -> bool:
+    words = set(context.partition(" |")[0].split(" "))
+    if words & _START_CONTEXT:
+        return any(stated.fits(each) for each in known.starts)
+    if words & _STOP_CONTEXT:
+        return any(stated.fits(each) for each in known.stops)
+    own = known.own_dates
+    encounter = known.facts.encounter_date
+    if own:
+        return any(stated.fits(each) for each in own)
+    if encounter is not None and stated.fits(encounter.isoformat()):
+        return stated.day is not None
+    return False
+
+
+def _negation(told: Told, known: Known) -> Iterator[str]:
+    cues = told.kinds("negation")
+    if _DENIAL_IN_NAME & set(told.name.words) and not cues:
+        return
+    if len({id(cue) for cue in cues}) > 1 and not _is_list_of_denials(cues):
+        yield reason(Reason.NEGATION, " ".join(cue.text for cue in cues))
+        return
+    if known.facts.category == "medication" and known.status in _NOT_TAKEN and not cues:
+        return
+    if bool(cues) != known.is_denied:
+        yield reason(Reason.NEGATION, cues[0].text if cues else told.name.text)
+
+
+def _is_list_of_denials(cues: Sequence[Item]) -> bool:
+    """Return whether the cues only repeat one denial: `denies any fever, no cough`."""
+    return {cue.text for cue in cues} <= {"neither", "nor"}
+
+
+def _person(told: Told, known: Known) -> Iterator[str]:
+    cues = told.kinds("family", "other")
+    wanted = known.facts.experiencer if known.facts.experiencer in ("family", "other") else None
+    kinds = {cue.phrase.kind for cue in cues}
+    if wanted is None:
+        if kinds:
+            yield reason(Reason.PERSON, cues[0].text)
+        return
+    if kinds != {wanted}:
+        yield reason(Reason.PERSON, cues[0].text if cues else told.name.text)
+        return
+    for cue in cues:
+        general = cue.phrase.direction == "pre" or cue.text in _GENERAL_PERSONS
+        named = singular(tuple(word.removesuffix("'s") for word in cue.words))
+        if not general and not known.has(named):
+            yield reason(Reason.PERSON, cue.text)
+
+
+def _certainty(told: Told, known: Known) -> Iterator[str]:
+    said = {kind for kind in ("possible", "hypothetical") if told.kinds(kind)}
+    wanted = known.certainty
+    if wanted == "hypothetical" and known.facts.category in ("medication", "procedure"):
+        conveyed = known.status in ("on_hold", "not_started", "entered_in_error", "stopped")
+        planned = known.facts.category == "procedure" and bool(told.kinds("planned"))
+        if (conveyed or planned) and not said:
+            return
+    confirmed = wanted == "certain" and (
+        known.attribute("verification_status") == "confirmed" or known.facts.certainty == "certain"
+    )
+    if not confirmed:
+        yield from (reason(Reason.CERTAINTY, cue.text) for cue in told.kinds("confirmed"))
+    if said != ({wanted} - {"certain"}):
+        cues = told.kinds("possible", "hypothetical")
+        yield reason(Reason.CERTAINTY, cues[0].text if cues else told.name.text)
+
+
+def _time(told: Told, known: Known, *, has_own_date: bool) -> Iterator[str]:
+    historical = known.facts.temporality == "historical"
+    ended = known.attribute("clinical_status") in ("resolved", "inactive", "remission")
+    stopped = known.status == "stopped"
+    for cue in told.kinds("history"):
+        word = cue.text.split(" ")[-1]
+        if word in ("resolved", "remission", "inactive"):
+            said = known.attribute("clinical_status")
+            if not (said == word or known.has((word,))):
+                yield reason(Reason.STATUS, cue.text)
+        elif not (historical or stopped or ended):
+            yield reason(Reason.TEMPORALITY, cue.text)
+    conveyed = told.kinds("history", "stopped") or has_own_date
+    if historical and not conveyed and known.status not in ("on_hold", "not_started"):
+        yield reason(Reason.TEMPORALITY, told.name.text)
+    planned = _is_planned(known)
+    if told.kinds("planned") and not planned:
+        yield reason(Reason.TEMPORALITY, told.kinds("planned")[0].text)
+    if planned and not told.kinds("planned") and not told.kinds("hypothetical"):
+        yield reason(Reason.TEMPORALITY, told.name.text)
+    for cue in told.kinds("current"):
+        if historical or planned or ended or known.status in _NOT_TAKEN:
+            yield reason(Reason.TEMPORALITY, cue.text)
+
+
+def _is_planned(known: Known) -> bool:
+    if known.status is not None:
+        return known.status == "planned"
+    if known.attribute("status") in ("planned", "preparation"):
+        return True
+    return known.facts.temporality == "planned"
+
+
+def _status(told: Told, known: Known) -> Iterator[str]:
+    cues = told.kinds(
+        "stopped", "on_hold", "not_started", "in_error", "changed", "active", "started"
+    )
+    if known.facts.category != "medication":
+        for cue in cues:
+            if not _is_plain_use(cue, known):
+                yield reason(Reason.STATUS, cue.text)
+        return
+    status = known.status
+    said = {_STATUS_OF_CUE[cue.phrase.kind] for cue in cues if cue.phrase.kind in _STATUS_OF_CUE}
+    if told.kinds("planned"):
+        said.add("planned")
+    if said - {status}:
+        yield reason(Reason.STATUS, (cues or told.kinds("planned"))[0].text)
+    elif (
+        status in _NOT_TAKEN
+        and not said
+        and not (status == "planned" and told.kinds("hypothetical"))
+    ):
+        yield reason(Reason.STATUS, told.name.text)
+    for cue in cues:
+        kind = cue.phrase.kind
+        if kind == "active" and status not in ("active", "changed") and not said:
+            yield reason(Reason.STATUS, cue.text)
+        if kind == "changed" and status != "changed":
+            yield reason(Reason.STATUS, cue.text)
+        if kind == "started" and not said:
+            again = bool(_AGAIN_WORDS & set(cue.words))
+            stated = known.vocabulary & (_AGAIN_WORDS if again else _START_WORDS)
+            if status in _NOT_TAKEN or not (stated or (known.starts and not again)):
+                yield reason(Reason.STATUS, cue.text)
+
+
+def _is_plain_use(cue: Item, known: Known) -> bool:
+    """Return whether a word about medications is plain English about another entity."""
+    if known.facts.category == "immunization":
+        return cue.text in ("declined", "refused", "not given", "was not given") and known.is_denied
+    return known.has(cue.words)
+
+
+def _category(told: Told, known: Known) -> Iterator[str]:
+    is_allergy = known.facts.category == "allergy"
+    cues = told.kinds("allergy")
+    if is_allergy and not cues and not {"allergy", "allergic"} & set(told.name.words):
+        yield reason(Reason.NAME, told.name.text)
+    if cues and not is_allergy:
+        yield reason(Reason.NAME, cues[0].text)
+    for purpose in told.purposes:
+        indication = str(known.attribute("indication") or "")
+        if not (known.has(purpose.words) or purpose.text == indication.casefold()):
+            yield reason(Reason.WORD, f"for {purpose.text}")
+
+
+def _interpretation(told: Told, known: Known) -> Iterator[str]:
+    for kind in ("high", "low", "normal", "abnormal", "critical"):
+        for cue in told.kinds(kind):
+            if kind in known.flags:
+                continue
+            if known.facts.category in ("condition", "symptom") and known.has(cue.words):
+                continue
+            yield reason(Reason.FLAG, cue.text)
+
+
+def _details(told: Told, known: Known) -> Iterator[str]:
+    for names, attribute in ((_SIDES, "laterality"), (_SEVERITIES, "severity")):
+        for name in names:
+            for cue in told.kinds(name):
+                stated = known.attribute(attribute)
+                fits = stated == name if stated else known.has((name,))
+                if not fits:
+                    yield reason(Reason.WORD, cue.text)

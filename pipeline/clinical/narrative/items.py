@@ -1,0 +1,279 @@
+"""The parts of a sentence: names, numbers, dates, cues, words, and the marks between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from pipeline.clinical.narrative import timing
+from pipeline.clinical.narrative.amounts import Amount, read_amount
+from pipeline.clinical.narrative.known import Known, singular
+from pipeline.clinical.narrative.printed_dates import StatedDate, read_date
+from pipeline.clinical.narrative.text import Token, tokens_of
+from pipeline.clinical.narrative.vocabulary import Phrase, longest_phrase, phrases
+
+
+class Kind(Enum):
+    """What a part of a sentence is."""
+
+    NAME = auto()
+    AMOUNT = auto()
+    DATE = auto()
+    FREQUENCY = auto()
+    ROUTE = auto()
+    TEXT = auto()
+    """An attribute of a cited entity in words."""
+    CUE = auto()
+    VERB = auto()
+    FUNCTION = auto()
+    WORD = auto()
+    """A word that needs a source."""
+    BREAK = auto()
+    """A comma, `and`, `or`."""
+    OPEN = auto()
+    CLOSE = auto()
+    END = auto()
+    """The end of a clause."""
+    MARK = auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One part of a sentence."""
+
+    kind: Kind
+    text: str
+    words: tuple[str, ...] = ()
+    sources: frozenset[int] = frozenset()
+    """Indices of the cited entities that contain the part."""
+    amount: Amount | None = None
+    date: StatedDate | None = None
+    key: str = ""
+    """Key of a frequency or a route."""
+    phrase: Phrase = field(default=Phrase(kind=""))
+    in_brackets: bool = False
+
+
+_BREAKS = {",", "and", "or", "&", "nor", "plus", "/"}
+_ENDS = {".", ";", "but", "however", "while", "whereas", "although", "though", "yet"}
+_LONGEST_NAME = 24
+
+
+def items_of(text: str, cited: Sequence[Known]) -> list[Item]:
+    """Return the parts of a sentence in order."""
+    tokens = tokens_of(text)
+    units = frozenset(unit for known in cited for unit in known.units)
+    found: list[Item] = []
+    at = depth = 0
+    while at < len(tokens):
+        item, after = _next(tokens, at, cited, units)
+        if item.kind is Kind.OPEN:
+            depth += 1
+        elif item.kind is Kind.CLOSE:
+            depth = max(0, depth - 1)
+        found.append(_in_brackets(item) if depth else item)
+        at = after
+    return found
+
+
+def _in_brackets(item: Item) -> Item:
+    return Item(
+        kind=item.kind,
+        text=item.text,
+        words=item.words,
+        sources=item.sources,
+        amount=item.amount,
+        date=item.date,
+        key=item.key,
+        phrase=item.phrase,
+        in_brackets=True,
+    )
+
+
+def _next(
+    tokens: Sequence[Token], at: int, cited: Sequence[Known], units: frozenset[str]
+) -> tuple[Item, int]:
+    """Return the longest part that begins at a token; a name wins over a cue of its length."""
+    options = [
+        found
+        for found in (
+            _name(tokens, at, cited),
+            _attribute(tokens, at, cited),
+            _dated(tokens, at),
+            _timed(tokens, at),
+            _phrase(tokens, at),
+            _amount(tokens, at, units),
+        )
+        if found is not None
+    ]
+    best = max(options, key=lambda option: option[1], default=None)
+    if best is not None:
+        return best
+    return _single(tokens[at]), at + 1
+
+
+_Found = tuple[Item, int] | None
+
+
+def _name(tokens: Sequence[Token], at: int, cited: Sequence[Known]) -> _Found:
+    if not (tokens[at].is_word or tokens[at].is_number):
+        return None
+    best: _Found = None
+    for end in range(at + 1, min(len(tokens), at + _LONGEST_NAME) + 1):
+        if not (tokens[end - 1].is_word or tokens[end - 1].is_number):
+            if tokens[end - 1].text not in "-/(),'%&[]#":
+                break
+            continue
+        words = singular(tuple(t.text for t in tokens[at:end] if t.is_word or t.is_number))
+        sources = frozenset(i for i, known in enumerate(cited) if words in known.names)
+        if sources:
+            text = " ".join(t.text for t in tokens[at:end])
+            best = Item(kind=Kind.NAME, text=text, words=words, sources=sources), end
+    return best
+
+
+def _attribute(tokens: Sequence[Token], at: int, cited: Sequence[Known]) -> _Found:
+    best: _Found = None
+    for end in range(at + 1, min(len(tokens), at + _LONGEST_NAME) + 1):
+        words = tuple(t.text for t in tokens[at:end])
+        sources = frozenset(i for i, known in enumerate(cited) if words in known.texts)
+        if sources:
+            best = Item(kind=Kind.TEXT, text=" ".join(words), words=words, sources=sources), end
+    return best
+
+
+def _dated(tokens: Sequence[Token], at: int) -> _Found:
+    found = read_date(tokens, at)
+    if found is None:
+        return None
+    return Item(kind=Kind.DATE, text=found[0].printed, date=found[0]), found[1]
+
+
+def _timed(tokens: Sequence[Token], at: int) -> _Found:
+    for end in range(min(len(tokens), at + 9), at, -1):
+        part = tokens[at:end]
+        ends_in_mark = not (part[-1].is_word or part[-1].is_number)
+        # "b.i.d." ends with a mark.
+        if ends_in_mark and not (part[-1].text == "." and len(part) in (4, 6)):
+            continue
+        if any(t.text not in ".-" for t in part if not (t.is_word or t.is_number)):
+            continue
+        words = tuple(t.text for t in part if t.is_word or t.is_number)
+        text = " ".join(t.text for t in part)
+        key = timing.frequency_phrases().get(words) or timing.every(words)
+        if key:
+            return Item(kind=Kind.FREQUENCY, text=text, words=words, key=key), end
+        route = timing.route_phrases().get(words)
+        if route:
+            return Item(kind=Kind.ROUTE, text=text, words=words, key=route), end
+    return None
+
+
+def _phrase(tokens: Sequence[Token], at: int) -> _Found:
+    for end in range(min(len(tokens), at + longest_phrase()), at, -1):
+        words = tuple(t.text for t in tokens[at:end])
+        phrase = phrases().get(words)
+        if phrase is None:
+            continue
+        text = " ".join(words)
+        if text in _BREAKS:
+            return Item(kind=Kind.BREAK, text=text), end
+        kind = {"function": Kind.FUNCTION, "verb": Kind.VERB}.get(phrase.kind, Kind.CUE)
+        return Item(kind=kind, text=text, words=words, phrase=phrase), end
+    return None
+
+
+def _amount(tokens: Sequence[Token], at: int, units: frozenset[str]) -> _Found:
+    found = read_amount(tokens, at, units)
+    if found is None:
+        return None
+    return Item(kind=Kind.AMOUNT, text=found[0].printed, amount=found[0]), found[1]
+
+
+def _single(token: Token) -> Item:
+    if token.text in _ENDS:
+        return Item(kind=Kind.END, text=token.text)
+    if token.text in _BREAKS:
+        return Item(kind=Kind.BREAK, text=token.text)
+    if token.text in ("(", "["):
+        return Item(kind=Kind.OPEN, text=token.text)
+    if token.text in (")", "]"):
+        return Item(kind=Kind.CLOSE, text=token.text)
+    if token.text in (":", "-"):
+        return Item(kind=Kind.MARK, text=token.text)
+    return Item(kind=Kind.WORD, text=token.text, words=(token.text,))
+
+
+def clauses_of(items: Sequence[Item]) -> Iterator[tuple[bool, list[Item]]]:
+    """Yield the clauses, each with whether the clause begins a new sentence."""
+    clause: list[Item] = []
+    fresh = True
+    for index, item in enumerate(items):
+        if item.kind is Kind.END and not (item.text == ";" and not _has_verb(items, index + 1)):
+            if clause:
+                yield fresh, clause
+            clause, fresh = [], item.text in (".", ";")
+            continue
+        if _begins_clause(items, index, clause):
+            yield fresh, clause
+            clause, fresh = [], False
+        clause.append(Item(kind=Kind.BREAK, text=";") if item.kind is Kind.END else item)
+    if clause:
+        yield fresh, clause
+
+
+def _has_verb(items: Sequence[Item], at: int) -> bool:
+    for item in items[at:]:
+        if item.kind is Kind.END:
+            return False
+        if _is_verb(item):
+            return True
+    return False
+
+
+def _is_verb(item: Item) -> bool:
+    return item.kind is Kind.VERB or (
+        item.kind is Kind.CUE and (item.phrase.begins_with_verb or item.text in _CUE_VERBS)
+    )
+
+
+_CUE_VERBS = frozenset(
+    {
+        "takes", "take", "continues", "continue", "uses", "denies", "deny", "denied", "declined",
+        "declines", "refused", "refuses", "lacks", "lacked", "began", "suspects", "avoids",
+        "reacts to",
+    }
+)  # fmt: skip
+
+
+def _begins_clause(items: Sequence[Item], index: int, clause: Sequence[Item]) -> bool:
+    """Return whether a separator is followed by a new predicate or a new subject."""
+    if items[index].kind is not Kind.BREAK or items[index].text not in (",", "and"):
+        return False
+    if items[index].in_brackets or not any(item.kind is Kind.NAME for item in clause):
+        return False
+    at = index + 1
+    while at < len(items) and (
+        items[at].kind is Kind.FUNCTION
+        or items[at].text == "and"
+        or (items[at].kind is Kind.CUE and items[at].phrase.kind == "patient")
+    ):
+        at += 1
+    if at < len(items) and _is_verb(items[at]):
+        return True
+    if not any(_is_verb(item) for item in clause):
+        return False
+    seen_name = False
+    while at < len(items):
+        item = items[at]
+        if item.kind is Kind.NAME or (
+            item.kind is Kind.CUE and item.phrase.kind in ("family", "other") and not seen_name
+        ):
+            seen_name = True
+        elif seen_name and _is_verb(item):
+            return True
+        elif item.kind not in (Kind.BREAK, Kind.FUNCTION, Kind.WORD):
+            return False
+        at += 1
+    return False

@@ -1,0 +1,282 @@
+"""What a cited entity states: its names, numbers, dates, words and assertions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pipeline.clinical.facts import EntityFacts
+from pipeline.clinical.narrative import timing
+from pipeline.clinical.narrative.amounts import Amount, amounts_in, unit_of, whole_amount
+from pipeline.clinical.narrative.printed_dates import iso_dates
+from pipeline.clinical.narrative.synonyms import same_names
+from pipeline.clinical.narrative.text import tokens_of, words_of
+
+_DOUBTED = ("disputed:", "not_grounded:", "not_in_quote:")
+_NOT_CERTAIN = {"unconfirmed", "provisional", "differential"}
+_NAME_ENDS = {"allergy", "allergies", "vaccine", "vaccination", "immunization"}
+
+
+class Role(StrEnum):
+    """What a number of an entity means."""
+
+    VALUE = "value"
+    CONVERTED = "converted"
+    RANGE = "range"
+    DOSE = "dose"
+    STRENGTH = "strength"
+    PREVIOUS = "previous"
+    DAILY = "daily"
+    TIMING = "timing"
+    ORDINAL = "ordinal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """One cited entity, ready for comparison with a sentence."""
+
+    facts: EntityFacts
+    names: frozenset[tuple[str, ...]]
+    """The names as words."""
+    amounts: tuple[tuple[Role, Amount], ...]
+    texts: frozenset[tuple[str, ...]]
+    """Tokens of the attributes that are words: a result, a reaction, an indication."""
+    frequencies: frozenset[str]
+    routes: frozenset[str]
+    own_dates: tuple[str, ...]
+    """Dates of the fact, in ISO 8601, at day, month or year precision."""
+    starts: tuple[str, ...]
+    stops: tuple[str, ...]
+    vocabulary: frozenset[str]
+    """All words of the entity."""
+    quote: tuple[str, ...]
+
+    @property
+    def takes_amounts(self) -> bool:
+        """Whether the entity can have numbers."""
+        return self.facts.category in ("lab", "vital", "medication", "immunization")
+
+    @property
+    def units(self) -> Iterator[str]:
+        """The units of the entity's numbers."""
+        return (amount.unit for _, amount in self.amounts if amount.unit)
+
+    @property
+    def status(self) -> str | None:
+        """The status of a medication."""
+        if self.facts.category != "medication":
+            return None
+        found = self.attribute("status") or self.facts.status
+        return str(found) if found else None
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the entity states that something is not there."""
+        if self.attribute("verification_status") == "refuted":
+            return True
+        return self.facts.negated is True or self.attribute("status") == "not-done"
+
+    @property
+    def certainty(self) -> str:
+        """`possible`, `hypothetical`, or `certain` for everything else."""
+        if self.facts.certainty in ("possible", "hypothetical"):
+            return self.facts.certainty
+        unsure = self.attribute("verification_status") in _NOT_CERTAIN
+        return "possible" if unsure else "certain"
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """`high`, `low`, `normal`, `abnormal`, `critical`: what the entity states of its value."""
+        computed = _flags_of(self.attribute("computed_flag"))
+        printed = _flags_of(self.attribute("printed_flag") or self.facts.abnormal_flag)
+        if computed and printed and not computed & printed - {"abnormal"}:
+            return frozenset({"abnormal"}) & computed & printed
+        return computed | printed
+
+    def attribute(self, name: str) -> Any:
+        """Return an attribute of Pass 2, unless a reviewer must decide about it."""
+        doubted = {f"{code}{name}" for code in _DOUBTED}
+        if doubted & {*self.facts.flags, *self.facts.review_flags}:
+            return None
+        return self.facts.attributes.get(name)
+
+    def has(self, words: tuple[str, ...]) -> bool:
+        """Return whether the entity's own words contain all the words."""
+        return all(_one(word) in self.vocabulary for word in words)
+
+
+def known_of(facts: EntityFacts) -> Known:
+    """Return what an entity states."""
+    attributes = facts.attributes
+    amounts = tuple(_amounts(facts))
+    texts = {tuple(t.text for t in tokens_of(text)) for text in _texts(facts)} - {()}
+    timing_printed = _printed(attributes.get("timing"))
+    spoken = [
+        facts.quote, facts.name, facts.code_display or "", *_strings(attributes),
+        *(text for text in (facts.reaction, facts.value, facts.reference_range) if text),
+    ]  # fmt: skip
+    return Known(
+        facts=facts,
+        names=frozenset(_names(facts)),
+        amounts=amounts,
+        texts=frozenset(texts),
+        frequencies=timing.frequencies_in(facts.frequency) | timing.frequencies_in(timing_printed),
+        routes=timing.routes_in(facts.route) | timing.routes_in(str(attributes.get("route", "")))
+        | timing.routes_in(str(attributes.get("printed_route", ""))),
+        own_dates=tuple(
+            iso_dates(
+                facts.entity_date,
+                *(attributes.get(each) for each in ("effective", "performed", "occurrence")),
+            )
+        ),
+        starts=tuple(iso_dates(attributes.get("start"), attributes.get("onset"))),
+        stops=tuple(iso_dates(attributes.get("stop"), attributes.get("abatement"))),
+        vocabulary=frozenset(_one(word) for text in spoken for word in words_of(text)),
+        quote=words_of(facts.quote),
+    )  # fmt: skip
+
+
+def singular(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words without the ending of a plural."""
+    return tuple(_one(word) for word in words)
+
+
+def _one(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word.removesuffix("'")
+
+
+def _names(facts: EntityFacts) -> Iterator[tuple[str, ...]]:
+    printed = [facts.name, re.sub(r"\([^)]*\)", " ", facts.name)]
+    printed += [
+        str(value)
+        for key in ("ingredient", "substance", "product")
+        if (value := facts.attributes.get(key))
+    ]
+    if facts.code and facts.code_display:
+        printed.append(facts.code_display)
+    for name in printed:
+        words = singular(words_of(name))
+        if not words:
+            continue
+        for same in same_names(words_of(name)) | same_names(words):
+            yield singular(same)
+        yield words
+        ends = len(words) > 1 and words[-1] in _NAME_ENDS
+        if ends and facts.category in ("allergy", "immunization"):
+            yield words[:-1]
+
+
+def _amounts(facts: EntityFacts) -> Iterator[tuple[Role, Amount]]:
+    attributes = facts.attributes
+    if facts.category == "medication":
+        for role, printed in (
+            (Role.DOSE, facts.dose),
+            (Role.STRENGTH, facts.strength),
+            (Role.PREVIOUS, facts.previous_dose),
+        ):
+            yield from ((role, amount) for amount in _each(printed, None))
+        for role, key in (
+            (Role.DOSE, "dose"),
+            (Role.PREVIOUS, "previous_dose"),
+            (Role.DAILY, "daily_dose"),
+        ):
+            yield from ((role, amount) for amount in _quantity(attributes.get(key)))
+        for strength in attributes.get("strength") or ():
+            yield from ((Role.STRENGTH, amount) for amount in _quantity(strength))
+        yield from ((Role.TIMING, amount) for amount in amounts_in(facts.frequency))
+    elif facts.category in ("lab", "vital"):
+        yield from ((Role.VALUE, amount) for amount in _each(facts.value, facts.unit))
+        yield from ((Role.VALUE, amount) for amount in _quantity(attributes.get("value")))
+        yield from ((Role.CONVERTED, a) for a in _quantity(attributes.get("converted")))
+        yield from ((Role.RANGE, a) for a in amounts_in(facts.reference_range))
+        unit = unit_of(facts.unit)
+        if unit:
+            for a in amounts_in(f"{facts.reference_range or ''} {facts.unit}"):
+                yield Role.RANGE, a
+    elif facts.category == "immunization":
+        number = attributes.get("dose_number")
+        if number is not None:
+            yield Role.ORDINAL, Amount(printed=str(number), first=str(number))
+
+
+def _each(printed: str | None, unit: str | None) -> Iterator[Amount]:
+    whole = whole_amount(printed, unit)
+    if whole is not None:
+        yield whole
+
+
+def _quantity(value: object) -> Iterator[Amount]:
+    if not isinstance(value, Mapping):
+        return
+    printed = whole_amount(value.get("printed"), value.get("printed_unit"))
+    if printed is not None:
+        yield printed
+    number = value.get("number")
+    if number is None:
+        return
+    high = value.get("high")
+    text = str(number)
+    for unit in {unit_of(value.get("unit")), unit_of(value.get("printed_unit"))} - {""} or {""}:
+        yield Amount(
+            printed=text,
+            first=text.removeprefix("-"),
+            negative=text.startswith("-"),
+            second=str(high) if high is not None else "",
+            join="-" if high is not None else "",
+            comparator=str(value.get("comparator") or ""),
+            unit=unit,
+        )
+
+
+def _printed(value: object) -> str:
+    return str(value.get("printed") or "") if isinstance(value, Mapping) else ""
+
+
+def _texts(facts: EntityFacts) -> Iterator[str]:
+    attributes = facts.attributes
+    for text in (facts.reaction, attributes.get("reaction"), attributes.get("indication")):
+        if text:
+            yield str(text)
+    if facts.category in ("lab", "vital") and whole_amount(facts.value, facts.unit) is None:
+        yield facts.value or ""
+        yield str(attributes.get("value_text") or "")
+    if facts.frequency:
+        yield facts.frequency
+    if facts.reference_range and not amounts_in(facts.reference_range):
+        yield facts.reference_range
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _strings(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _strings(each)
+
+
+def _flags_of(printed: object) -> frozenset[str]:
+    words = set(words_of(str(printed or "")))
+    found: set[str] = set()
+    if words & {"h", "hh", "high", "above", "elevated", "hi"}:
+        found |= {"high", "abnormal"}
+    if words & {"l", "ll", "low", "below", "lo"}:
+        found |= {"low", "abnormal"}
+    if words & {"hh", "ll", "critical", "crit", "panic", "c"}:
+        found |= {"critical", "abnormal"}
+    if words & {"a", "abn", "abnormal"}:
+        found.add("abnormal")
+    if words & {"n", "normal", "nl", "wnl"}:
+        found.add("normal")
+    if {"high", "low"} <= found or ("normal" in found and len(found) > 1):
+        return frozenset()
+    return frozenset(found)

@@ -1,0 +1,88 @@
+"""Compare the numbers that a sentence gives to a name with the numbers of an entity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pipeline.clinical.narrative.amounts import Amount, number_of
+from pipeline.clinical.narrative.items import Item, Kind
+from pipeline.clinical.narrative.known import Known, Role
+from pipeline.clinical.narrative.reasons import Reason, reason
+from pipeline.clinical.narrative.told import Told
+
+_FROM = {"from", "previously", "instead", "formerly", "earlier", "than"}
+_RISES = {"increased", "raised", "increase", "increasing", "doubled", "uptitrated", "rose", "up"}
+_FALLS = {"decreased", "reduced", "lowered", "decrease", "reduction", "decreasing", "halved",
+          "fell", "dropped", "down"}  # fmt: skip
+_FORMS = {"tablet", "tablets", "capsule", "capsules", "strength", "patch", "inhaler", "pill",
+          "pills", "solution", "suspension", "tab", "tabs"}  # fmt: skip
+
+
+def amount_reasons(told: Told, parts: Sequence[tuple[Item, str]], known: Known) -> Iterator[str]:
+    """Yield why the entity does not have the numbers, each in its meaning and unit."""
+    roles: list[Role] = []
+    for item, context in parts:
+        if item.kind is not Kind.AMOUNT or item.amount is None:
+            continue
+        found = _role(item.amount, context, known)
+        if isinstance(found, Role):
+            roles.append(found)
+        else:
+            yield found
+    if known.facts.category != "medication":
+        return
+    doses = [amount for role, amount in known.amounts if role is Role.DOSE]
+    if Role.STRENGTH in roles and Role.DOSE not in roles and doses:
+        # A strength alone would be read as the dose.
+        timed = any(item.kind is Kind.FREQUENCY for item, _ in parts)
+        if timed or not any(_FORMS & set(context.split(" ")) for _, context in parts):
+            yield reason(Reason.NUMBER, next(i.text for i, _ in parts if i.kind is Kind.AMOUNT))
+    yield from _direction(told, known)
+
+
+def _role(amount: Amount, context: str, known: Known) -> Role | str:
+    """Return the meaning of a number, or the reason why the entity does not have the number."""
+    before, _, after = context.partition(" |")
+    words = set(before.split(" "))
+    wanted = _wanted(words, after, known)
+    equal = [(role, each) for role, each in known.amounts if role in wanted and amount.equals(each)]
+    if not equal:
+        return reason(Reason.NUMBER, amount.printed)
+    for role, each in equal:
+        if amount.unit == each.unit or (not amount.unit and role not in _NEEDS_UNIT):
+            return role
+        if not each.unit and not amount.unit:
+            return role
+    return reason(Reason.UNIT, amount.printed)
+
+
+_NEEDS_UNIT = {Role.DOSE, Role.STRENGTH, Role.PREVIOUS, Role.DAILY, Role.CONVERTED}
+
+
+def _wanted(words: set[str], after: str, known: Known) -> set[Role]:
+    if known.facts.category in ("lab", "vital"):
+        return {Role.RANGE} if "range" in words else {Role.VALUE, Role.CONVERTED}
+    if known.facts.category == "immunization":
+        return {Role.ORDINAL}
+    if words & _FROM and known.status == "changed":
+        return {Role.PREVIOUS}
+    if "total" in words:
+        return {Role.DAILY}
+    return {Role.DOSE, Role.STRENGTH, Role.TIMING}
+
+
+def _direction(told: Told, known: Known) -> Iterator[str]:
+    """Yield the word of a change whose direction contradicts the two doses."""
+    doses = {role: amount for role, amount in known.amounts if role in (Role.DOSE, Role.PREVIOUS)}
+    old, new = doses.get(Role.PREVIOUS), doses.get(Role.DOSE)
+    for cue in told.kinds("changed"):
+        words = set(cue.words)
+        if not words & (_RISES | _FALLS):
+            continue
+        before = number_of(old.first) if old is not None else None
+        now = number_of(new.first) if new is not None else None
+        if before is None or now is None or old is None or new is None or old.unit != new.unit:
+            if not known.has(tuple(words & (_RISES | _FALLS))):
+                yield reason(Reason.STATUS, cue.text)
+        elif (words & _RISES and now <= before) or (words & _FALLS and now >= before):
+            yield reason(Reason.STATUS, cue.text)

@@ -1,0 +1,433 @@
+"""What a sentence says about each name that it contains: the scope of its cues and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.clinical.narrative.items import Item, Kind, clauses_of
+from pipeline.clinical.narrative.known import Known
+
+_SEPARATORS = {Kind.BREAK, Kind.END}
+_PARTS = {Kind.AMOUNT, Kind.FREQUENCY, Kind.ROUTE, Kind.TEXT}
+_SCOPED = {
+    "negation": "negation", "possible": "certainty", "hypothetical": "certainty",
+    "confirmed": "certainty", "history": "time", "planned": "time", "current": "time",
+    "family": "person", "other": "person", "patient": "person", "allergy": "allergy",
+    "stopped": "status", "on_hold": "status", "started": "status", "not_started": "status",
+    "changed": "status", "in_error": "status", "active": "status",
+}  # fmt: skip
+"""The dimension of each cue whose scope is several names."""
+_NEAREST = {
+    "high", "low", "normal", "abnormal", "critical",
+    "left", "right", "bilateral", "mild", "moderate", "severe",
+}  # fmt: skip
+_PERSON_LINKS = {"in", "of", "by", "for", "from", "to"}
+
+
+@dataclass(kw_only=True)
+class Told:
+    """What the sentence says about one name."""
+
+    name: Item
+    at: int
+    """Index of the name in its clause."""
+    cues: list[tuple[str, Item]] = field(default_factory=list)
+    """The cues that act on the name, each with its kind."""
+    parts: list[tuple[Item, str]] = field(default_factory=list)
+    """Numbers, dates, timing and words in order, each with the words before the part."""
+    dates: list[tuple[Item, str]] = field(default_factory=list)
+    """Dates that come before the name."""
+    words: list[Item] = field(default_factory=list)
+    """Words that must come from the entity."""
+    purposes: list[Item] = field(default_factory=list)
+    """Conditions that the sentence gives as the purpose of this medication or procedure."""
+
+    def kinds(self, *wanted: str) -> list[Item]:
+        """Return the cues of these kinds."""
+        return [item for kind, item in self.cues if kind in wanted]
+
+
+@dataclass(kw_only=True)
+class Statement:
+    """All that a text says, and the parts that belong to no name."""
+
+    told: list[Told] = field(default_factory=list)
+    strays: list[Item] = field(default_factory=list)
+
+
+def statement_of(items: Sequence[Item], cited: Sequence[Known]) -> Statement:
+    """Return what a text says about each name."""
+    statement = Statement()
+    person: list[tuple[str, Item]] = []
+    dates: list[tuple[Item, str]] = []
+    last: Told | None = None
+    for fresh, clause in clauses_of(items):
+        reader = _Clause(clause, cited)
+        if fresh:
+            person, dates = [], []
+        begins_with_name = _first(clause) is Kind.NAME
+        reader.read(
+            person=[] if begins_with_name else person,
+            dates=dates,
+            before=None if fresh and not (reader.told) and last is None else last,
+        )
+        statement.told += reader.told
+        statement.strays += reader.strays
+        if reader.told:
+            last = reader.told[-1]
+            person = [(k, i) for k, i in last.cues if k in ("family", "other")]
+            dates = list(reader.told[0].dates)
+    return statement
+
+
+def _first(clause: Sequence[Item]) -> Kind | None:
+    for item in clause:
+        if item.kind not in (Kind.FUNCTION, Kind.BREAK):
+            return item.kind
+    return None
+
+
+class _Clause:
+    """One clause: one subject and one predicate, or a list."""
+
+    def __init__(self, items: Sequence[Item], cited: Sequence[Known]) -> None:
+        self.items = items
+        self.cited = cited
+        self.told = [
+            Told(name=item, at=at) for at, item in enumerate(items) if item.kind is Kind.NAME
+        ]
+        self.strays: list[Item] = []
+        self._last_post: dict[str, int] = {}
+
+    def read(
+        self,
+        *,
+        person: list[tuple[str, Item]],
+        dates: list[tuple[Item, str]],
+        before: Told | None,
+    ) -> None:
+        """Attach every part of the clause to a name."""
+        self._before = before
+        self._inherited = person
+        for at, item in enumerate(self.items):
+            if item.kind is Kind.CUE:
+                self._cue(at, item)
+            elif item.kind is Kind.DATE:
+                self._date(at, item)
+            elif item.kind in _PARTS:
+                self._part(at, item)
+            elif item.kind is Kind.WORD:
+                self._word(at, item)
+            elif item.text == "for" and item.kind is Kind.FUNCTION:
+                self._purpose(at)
+        for each in self.told:
+            if not any(_SCOPED.get(kind) == "person" for kind, _ in each.cues):
+                each.cues += person
+            if not each.dates and not any(i.kind is Kind.DATE for i, _ in each.parts):
+                each.dates = list(dates)
+        self._respectively()
+
+    # Cues
+
+    def _cue(self, at: int, item: Item) -> None:
+        kind, direction = item.phrase.kind, item.phrase.direction
+        if direction == "encounter":
+            self.strays.append(item)
+        elif kind in ("family", "other"):
+            self._person(at, item)
+        elif kind in _NEAREST:
+            self._nearest(at, item)
+        elif direction != "date" and kind != "range":
+            self._scope(at, item, kind, direction)
+
+    def _scope(self, at: int, item: Item, kind: str, direction: str) -> None:
+        dimension = _SCOPED.get(kind, kind)
+        if direction == "either":
+            direction = "pre" if self._name_follows(at) else "post"
+        names = self._after(at, dimension) if direction == "pre" else self._back(at, dimension)
+        if kind == "patient":
+            names = self._after(at, dimension)
+        if not names and kind not in ("patient", "current"):
+            self.strays.append(item)
+        for told in names:
+            if kind == "patient":
+                told.cues = [c for c in told.cues if _SCOPED.get(c[0]) != "person"]
+            told.cues.append((kind, item))
+
+    def _after(self, at: int, dimension: str) -> list[Told]:
+        """Return the names after a cue, up to a verb behind a name or the next cue of its kind."""
+        found: list[Told] = []
+        for index in range(at + 1, len(self.items)):
+            item = self.items[index]
+            if item.kind is Kind.NAME:
+                found.append(self._told_at(index))
+            elif found and item.kind is Kind.VERB:
+                break
+            elif item.kind is Kind.CUE and _SCOPED.get(item.phrase.kind) == dimension:
+                if found and not (dimension == "person" and self._is_behind(index)):
+                    break
+                if found and dimension == "person":
+                    continue
+            elif item.kind is Kind.CLOSE and not item.in_brackets and self._opened_after(at, index):
+                break
+        return found
+
+    def _opened_after(self, at: int, index: int) -> bool:
+        """Return whether the bracket that closes at `index` opened before `at`."""
+        return not any(self.items[i].kind is Kind.OPEN for i in range(at, index))
+
+    def _back(self, at: int, dimension: str) -> list[Told]:
+        """Return the names before a cue, back to the previous cue of the same dimension."""
+        names = [told for told in self.told if told.at < at]
+        if not names:
+            return [self._before] if self._before is not None and not self.told else []
+        if self.items[at].in_brackets:
+            return names[-1:]
+        begin = self._last_post.get(dimension, -1)
+        self._last_post[dimension] = at
+        return [told for told in names if told.at > begin] or names[-1:]
+
+    def _name_follows(self, at: int) -> bool:
+        for item in self.items[at + 1 :]:
+            if item.kind is Kind.NAME:
+                return True
+            if item.kind in (Kind.BREAK, Kind.VERB, Kind.CLOSE, Kind.OPEN, Kind.DATE):
+                return False
+            if item.kind is Kind.FUNCTION and item.text in ("on", "in", "by", "with", "from"):
+                # "stopped on March 5", "held by the clinic"
+                return False
+        return False
+
+    def _nearest(self, at: int, item: Item) -> None:
+        direct = self._directly_after(at)
+        if direct is not None:
+            names = [direct]
+        else:
+            before = [told for told in self.told if told.at < at]
+            names = before[-1:] if item.in_brackets or not before else self._group(before[-1])
+        if not names:
+            names = [told for told in self.told if told.at > at][:1]
+        if not names and self._before is not None:
+            names = [self._before]
+        if not names:
+            self.strays.append(item)
+        for told in names:
+            told.cues.append((item.phrase.kind, item))
+
+    def _directly_after(self, at: int) -> Told | None:
+        for index in range(at + 1, len(self.items)):
+            item = self.items[index]
+            if item.kind is Kind.NAME:
+                return self._told_at(index)
+            passes = item.kind is Kind.WORD or (
+                item.kind is Kind.CUE and item.phrase.kind in _NEAREST
+            )
+            if not passes:
+                return None
+        return None
+
+    def _group(self, last: Told) -> list[Told]:
+        """Return a name with the names before it that only separators part from it."""
+        names = [last]
+        for index in range(last.at - 1, -1, -1):
+            item = self.items[index]
+            if item.kind is Kind.NAME:
+                names.append(self._told_at(index))
+            elif item.kind not in (Kind.BREAK, Kind.FUNCTION):
+                break
+        return names
+
+    def _person(self, at: int, item: Item) -> None:
+        kind = item.phrase.kind
+        before = [told for told in self.told if told.at < at]
+        if before and self._is_behind(at):
+            names = self._back(at, "person behind")
+            for told in names:
+                told.cues.append((kind, item))
+            return
+        names = self._after(at, "person")
+        if not names:
+            names = before
+        if not names:
+            self._inherited.append((kind, item))
+            self.strays.append(item)
+        for told in names:
+            told.cues = [c for c in told.cues if _SCOPED.get(c[0]) != "person" or c[0] == kind]
+            told.cues.append((kind, item))
+
+    def _is_behind(self, at: int) -> bool:
+        """Return whether a person follows their condition: `diabetes in her mother`."""
+        if self.items[at].in_brackets:
+            return True
+        for item in reversed(self.items[:at]):
+            if item.kind is Kind.FUNCTION and item.text in _PERSON_LINKS:
+                return True
+            if item.kind is Kind.CUE and item.phrase.kind in ("family", "patient", "other"):
+                continue
+            if item.kind is Kind.FUNCTION or item.text == "and":
+                continue
+            return False
+        return False
+
+    # Numbers, dates and words
+
+    def _target(self, at: int, *, numbers: bool) -> Told | None:
+        """Return the name that a part belongs to."""
+        behind = self._adjacent(range(at - 1, -1, -1), numbers=numbers)
+        if behind is not None:
+            return behind
+        ahead = self._adjacent(range(at + 1, len(self.items)), numbers=numbers)
+        if ahead is not None:
+            return ahead
+        fitting = [t for t in self.told if self._fits(t, numbers=numbers)]
+        before = [told for told in fitting if told.at < at]
+        if before:
+            return before[-1]
+        if fitting:
+            return fitting[0]
+        return self._before
+
+    def _fits(self, told: Told, *, numbers: bool) -> bool:
+        known = [self.cited[i] for i in told.name.sources]
+        return not numbers or any(each.takes_amounts for each in known)
+
+    def _adjacent(self, places: Iterator[int] | range, *, numbers: bool) -> Told | None:
+        """Return the first name on the way, if no separator comes before the name."""
+        forward = isinstance(places, range) and places.step > 0
+        for index in places:
+            item = self.items[index]
+            if item.kind is Kind.NAME:
+                told = self._told_at(index)
+                if self._fits(told, numbers=numbers):
+                    return told
+            elif self._parts_off(item, forward=forward):
+                return None
+        return None
+
+    @staticmethod
+    def _parts_off(item: Item, *, forward: bool) -> bool:
+        """Return whether an item between a part and a name separates the two."""
+        if item.kind in (Kind.BREAK, Kind.MARK):
+            return item.text != ":"
+        if forward:
+            return item.kind not in (Kind.FUNCTION, Kind.WORD, Kind.ROUTE, Kind.FREQUENCY)
+        return item.kind is Kind.CLOSE
+
+    def _part(self, at: int, item: Item) -> None:
+        numbers = item.kind is not Kind.TEXT
+        told = self._text_target(at, item) if item.kind is Kind.TEXT else None
+        told = told or self._target(at, numbers=numbers)
+        if told is None:
+            self.strays.append(item)
+            return
+        context = self._context(at)
+        told.parts.append((item, context))
+        if item.kind in (Kind.FREQUENCY, Kind.ROUTE) and told.at < at and told in self.told:
+            for other in self._group(told)[1:]:
+                other.parts.append((item, context))
+
+    def _text_target(self, at: int, item: Item) -> Told | None:
+        """Return the name directly before a text, else the name directly after the text."""
+        behind = self._adjacent(range(at - 1, -1, -1), numbers=False)
+        if behind is not None and item.sources & behind.name.sources:
+            return behind
+        return None
+
+    def _context(self, at: int) -> str:
+        """Return up to four words and cues before a part, without separators."""
+        found: list[str] = []
+        for item in reversed(self.items[max(0, at - 4) : at]):
+            if item.kind in (Kind.NAME, Kind.AMOUNT, Kind.DATE, Kind.END):
+                break
+            if item.kind is Kind.CUE and item.phrase.kind == "range":
+                found.append("range")
+            found.append(item.text)
+        after = self.items[at + 1] if at + 1 < len(self.items) else None
+        tail = f" | {after.text}" if after is not None else ""
+        return " ".join(reversed(found)) + tail
+
+    def _date(self, at: int, item: Item) -> None:
+        context = self._context(at)
+        before = [told for told in self.told if told.at < at]
+        leads = not before or (
+            self.items[at - 1].kind in (Kind.BREAK, Kind.FUNCTION) and self._leads(at)
+        )
+        if leads:
+            after = [told for told in self.told if told.at > at]
+            if not after and self._before is not None:
+                after = [self._before]
+            if not after:
+                self.strays.append(item)
+            for told in after:
+                told.dates = [(item, context)]
+            return
+        if item.in_brackets:
+            before[-1].parts.append((item, context))
+            return
+        begin = self._last_post.get("date", -1)
+        self._last_post["date"] = at
+        for told in [t for t in before if t.at > begin][:-1]:
+            told.parts.append((item, context))
+        before[-1].parts.append((item, context))
+
+    def _leads(self, at: int) -> bool:
+        """Return whether a date after a separator belongs to the next name."""
+        back = at - 1
+        while back >= 0 and self.items[back].kind is Kind.FUNCTION:
+            back -= 1
+        if back < 0 or self.items[back].kind is not Kind.BREAK:
+            return False
+        for item in self.items[at + 1 :]:
+            if item.kind is Kind.NAME:
+                return True
+            if item.kind is not Kind.FUNCTION and item.text != ",":
+                return False
+        return False
+
+    def _word(self, at: int, item: Item) -> None:
+        ahead = [told for told in self.told if told.at > at]
+        before = [told for told in self.told if told.at < at]
+        choices = [*before[-1:], *ahead[:1]] or ([self._before] if self._before else [])
+        for told in choices:
+            if any(self.cited[i].has(item.words) for i in told.name.sources):
+                told.words.append(item)
+                return
+        self.strays.append(item)
+
+    def _purpose(self, at: int) -> None:
+        for index in range(at + 1, len(self.items)):
+            item = self.items[index]
+            if item.kind is Kind.NAME:
+                categories = {self.cited[i].facts.category for i in item.sources}
+                before = [
+                    told
+                    for told in self.told
+                    if told.at < at
+                    and any(
+                        self.cited[i].facts.category in ("medication", "procedure")
+                        for i in told.name.sources
+                    )
+                ]
+                if before and categories & {"condition", "symptom", "lab", "vital"}:
+                    for told in self._group(before[-1]):
+                        told.purposes.append(item)
+                return
+            if item.kind is not Kind.FUNCTION:
+                return
+
+    def _respectively(self) -> None:
+        """Give the numbers of a list to the names of a list, in order."""
+        if not any(item.text == "respectively" for item in self.items):
+            return
+        names = [told for told in self.told if self._fits(told, numbers=True)]
+        amounts = [p for told in names for p in told.parts if p[0].kind is Kind.AMOUNT]
+        if len(names) != len(amounts) or not amounts:
+            self.strays.append(next(i for i in self.items if i.text == "respectively"))
+            return
+        for told, amount in zip(names, amounts, strict=True):
+            told.parts = [p for p in told.parts if p[0].kind is not Kind.AMOUNT]
+            told.parts.append(amount)
+
+    def _told_at(self, index: int) -> Told:
+        return next(told for told in self.told if told.at == index)
