@@ -75,9 +75,7 @@ _LONE_NIGHT = frozenset({"night", "morning", "evening", "noon"})
 @lru_cache(maxsize=4_096)
 def frequencies(text: str) -> frozenset[str]:
     """Return the meanings of all phrases of frequency in a text: `{"2/day", "as needed"}`."""
-    return frozenset(
-        _meaning(" ".join(m.group().split())) for m in FREQUENCY.finditer(_plain(text))
-    )
+    return frozenset(meaning_of(m.group()) for m in FREQUENCY.finditer(_plain(text)))
 
 
 def extra_words(text: str) -> frozenset[str]:
@@ -103,8 +101,9 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("\t", " \t ").split(" "))
 
 
-def _meaning(phrase: str) -> str:
-    low = phrase.lower().strip()
+def meaning_of(phrase: str) -> str:
+    """Return the meaning of one phrase of frequency; an unknown phrase in its own words."""
+    low = " ".join(phrase.split()).lower()
     for pattern, meaning in _KNOWN:
         if pattern.fullmatch(low):
             return meaning
@@ -134,7 +133,7 @@ def _unit(printed: str) -> str:
 
 _ROUTES: tuple[tuple[str, str], ...] = (
     # Each abbreviation is the usual short form of the words.
-    (r"p\.?o\.?|by mouth|oral(?:ly)?", "by mouth"),
+    (r"p\.?o\.?|by mouth|oral(?:ly)?", "oral"),
     (r"i\.?v\.?(?: ?(?:pb|push|drip|infusion|bolus))?|ivp|intravenous(?:ly)?", "intravenous"),
     (r"i\.?m\.?|intramuscular(?:ly)?", "intramuscular"),
     (r"s\.?c\.?|sq|sub-?q|sub-?cut(?:aneous(?:ly)?)?|under the skin", "subcutaneous"),
@@ -148,6 +147,8 @@ _ROUTES: tuple[tuple[str, str], ...] = (
     (r"transdermal(?:ly)?", "transdermal"),
     (r"buccal(?:ly)?", "buccal"),
     (r"ou|both eyes|in both eyes|each eye|in(?:to)? each eye|into both eyes", "both eyes"),
+    (r"ophthalmic(?:ally)?|(?:in )?(?:the )?eyes?", "ophthalmic"),
+    (r"otic(?:ally)?|in (?:both|each) ears?|in (?:the )?ears?", "otic"),
     (r"os|in(?:to)?(?: the)? left eye", "left eye"),
     (r"od|in(?:to)?(?: the)? right eye", "right eye"),
     (r"ng|ngt|(?:per|via|by) ng-? ?tube", "nasogastric"),
@@ -170,6 +171,21 @@ def routes(text: str) -> frozenset[str]:
 def route_of(text: str) -> str:
     """Return the meaning of a reported route."""
     return _route(" ".join(text.split()))
+
+
+_WORDS = frozenset(meaning for _, meaning in _ROUTES)
+_PLACES = {"both eyes": "ophthalmic", "left eye": "ophthalmic", "right eye": "ophthalmic"}
+
+
+def route_word(text: str) -> str | None:
+    """Return the word of a route, without its place; None for other words.
+
+    `OD` alone is no route: OD also means once daily.
+    """
+    meaning = route_of(text)
+    if meaning not in _WORDS or text.strip(" .").lower() == "od":
+        return None
+    return _PLACES.get(meaning, meaning)
 
 
 def _route(phrase: str) -> str:
