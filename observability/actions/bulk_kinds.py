@@ -15,7 +15,7 @@ from observability.models import BulkOperation
 from observability.permissions import Right
 from pipeline.core.states import JobStatus
 from pipeline.operations import operator_actions
-from pipeline.operations.preview import RetryCandidate, Preview
+from pipeline.operations.preview import Preview, RetryCandidate
 from pipeline.operations.preview.bulk_selection import OPEN_TO
 
 MEANWHILE = "the job was retried, cancelled or completed in the meantime"

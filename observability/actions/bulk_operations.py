@@ -21,7 +21,7 @@ from observability.audit import log
 from observability.models import BulkItem, BulkOperation
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import Step
-from pipeline.operations.preview import RetryCandidate, Preview, narrowed
+from pipeline.operations.preview import Preview, RetryCandidate, narrowed
 from pipeline.operations.reasons import ReasonError, stated
 from pipeline.transitions import Scope
 

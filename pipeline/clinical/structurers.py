@@ -5,13 +5,21 @@ A category without a row here keeps its printed text in Pass 1 alone.
 
 from __future__ import annotations
 
+from pipeline.clinical.allergies import allergy_attributes
 from pipeline.clinical.attributes import ATTRIBUTES
 from pipeline.clinical.conditions import condition_attributes
+from pipeline.clinical.immunizations import immunization_attributes
+from pipeline.clinical.medications.structure import medication_attributes
+from pipeline.clinical.procedures import procedure_attributes
 from pipeline.clinical.structured import Printed, Structured, Structurer
 
 STRUCTURERS: dict[str, Structurer] = {
     "condition": condition_attributes,
     "symptom": condition_attributes,
+    "medication": medication_attributes,
+    "allergy": allergy_attributes,
+    "immunization": immunization_attributes,
+    "procedure": procedure_attributes,
 }
 """Category → its structurer."""
 

@@ -18,7 +18,7 @@ from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import JobStatus, Step
 from pipeline.core.types import Due
 from pipeline.models import Job, Session
-from pipeline.operations.preview import RetryCandidate, Ineligible, Preview, Selection, preview
+from pipeline.operations.preview import Ineligible, Preview, RetryCandidate, Selection, preview
 from pipeline.operations.reasons import stated, stated_if_given
 from pipeline.queueing.queues import enqueue_steps
 from pipeline.transitions.rollup import Leaving, settle

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from pipeline.clinical.attributes import Quantity
 from pipeline.clinical.medications.dose_units import (
+    CONTENT_UNIT,
     COUNTED,
     DENOMINATOR,
     PIECE,
@@ -81,7 +82,7 @@ _MASS_WORD = r"(?:mg|mgs|mcg|mcgs|ug|g|gm)"
 _HYPHENATED = re.compile(
     rf"(?:{_FIGURES}|{_COMMA})[ ]?{_MASS_WORD}?[ ]?-[^a-z]*{_MASS_WORD}(?![a-z]|[ ]?/|[ ]per)"
 )
-_PART = re.compile(rf"(?P<n>{_COMMA}|{_FIGURES})[ ]?(?P<unit>{UNIT})?")
+_PART = re.compile(rf"(?P<n>{_COMMA}|{_FIGURES})[ ]?(?P<unit>{CONTENT_UNIT})?")
 _PER_PART = re.compile(rf"[ ]?(?:/|per)[ ]?(?:(?P<size>{_FIGURES})[ ]?)?(?P<per>{DENOMINATOR})")
 _BETWEEN = re.compile(r"[ ]?(?:/|-)[ ]?(?=[0-9.])")
 _FORM = re.compile(rf"[ ](?:{PIECE}|oral|strength|er|xr|sr|xl|dr|ec|odt)(?![a-z])")
@@ -131,9 +132,15 @@ def dose_of(text: str, *, is_combination: bool = False, is_as_needed: bool = Fal
         quantity = quantity if is_range else None
     if quantity is not None:
         return ReadDose(quantity=quantity, is_understood=True)
-    if len(contents) > 1:
+    if len(contents) > 1 and (is_combination or "/" in low or _differ(contents)):
         return ReadDose(quantity=nothing.quantity, is_understood=True, strength=contents)
     return nothing
+
+
+def _differ(contents: tuple[Quantity, ...]) -> bool:
+    """Return whether contents differ too much to be the ends of one range."""
+    numbers = [each.number for each in contents if each.number is not None]
+    return max(numbers) > min(numbers) * _WIDEST
 
 
 def _of_pieces(printed: str, m: re.Match[str]) -> ReadDose | None:
@@ -143,7 +150,7 @@ def _of_pieces(printed: str, m: re.Match[str]) -> ReadDose | None:
         return None
     printed_unit = m["unit"] or m["unit2"]
     quantity = Quantity(
-        printed=printed, number=count, unit=unit_of(printed_unit)[0], printed_unit=printed_unit
+        printed=printed, number=count, unit=unit_of(printed_unit), printed_unit=printed_unit
     )
     is_total = m["n2"] and count != 1 and not m["each"] and "of" not in m.group().split()
     if is_total:
@@ -158,7 +165,7 @@ def _quantity(printed: str, m: re.Match[str]) -> Quantity | None:
     again, high = groups.get("again"), groups.get("high")
     if number is None or number <= 0 or (again and _number(again) != number):
         return None
-    if groups.get("also") and unit_of(groups["also"])[0] != unit_of(printed_unit)[0]:
+    if groups.get("also") and unit_of(groups["also"]) != unit_of(printed_unit):
         return None
     last = _number(high) if high else None
     if high and (last is None or last <= number):
@@ -166,7 +173,7 @@ def _quantity(printed: str, m: re.Match[str]) -> Quantity | None:
     is_fraction = any("/" in part or part in _VALUES for part in (m["n"], high or ""))
     if is_fraction and printed_unit not in COUNTED:
         return None
-    code = unit_of(printed_unit)[0]
+    code = unit_of(printed_unit)
     per = re.findall(rf"(?:/|per)[ ]?({DENOMINATOR})(?![a-z])", groups.get("per") or "")
     if per:
         code = "/".join((code, *(denominator_of(each) for each in per)))
@@ -233,7 +240,7 @@ def _contents(
     unit = ""
     for number, own in reversed(parts):
         unit = own or unit
-        code = unit_of(unit)[0]
+        code = unit_of(unit)
         if per is not None:
             size = _number(per["size"]) if per["size"] else Decimal(1)
             if size is None or size <= 0:

@@ -1,12 +1,16 @@
-"""The units of doses and strengths, as UCUM codes.
+"""The printed units of doses and strengths, and what each unit counts.
 
-A piece of a product has no UCUM unit: UCUM writes a piece as an annotation in braces (`{tablet}`).
+`clinical.units` gives the UCUM code. UCUM writes a piece of a product as an annotation in braces
+(`{tablet}`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum, auto
+
+from pipeline.clinical.units import UnitContext, ucum_code
 
 
 class UnitKind(Enum):
@@ -23,101 +27,80 @@ class UnitKind(Enum):
     """A count that has no fixed content: a drop, an application, a patch."""
 
 
-_MASS: dict[str, tuple[str, ...]] = {
-    "mg": ("mg", "mgs", "milligram", "milligrams", "milligramme", "milligrammes"),
-    "ug": ("ug", "mcg", "mcgs", "ugs", "microgram", "micrograms", "microgramme", "microgrammes"),
-    "g": ("g", "gm", "gms", "gram", "grams", "gramme", "grammes"),
-    "ng": ("ng", "nanogram", "nanograms"),
-    "meq": ("meq", "meqs", "milliequivalent", "milliequivalents"),
-    "mmol": ("mmol", "mmols", "millimole", "millimoles"),
-    "[IU]": ("iu", "ius", "international unit", "international units"),
-    # Units of botulinum toxin or of pancrelipase are no international units.
-    "{unit}": ("unit", "units"),
-}
-_VOLUME: dict[str, tuple[str, ...]] = {
-    "mL": (
-        "ml", "mls", "cc", "ccs", "milliliter", "milliliters", "millilitre", "millilitres",
+_SPOONS = (
+    "tsp", "tsps", "teaspoon", "teaspoons", "teaspoonful", "teaspoonfuls", "tbsp", "tbsps",
+    "tablespoon", "tablespoons", "tablespoonful", "tablespoonfuls",
+)  # fmt: skip
+_WORDS: dict[UnitKind, tuple[str, ...]] = {
+    # `U` is left out: a reader or a scanner takes the letter for a zero (`10U`).
+    UnitKind.MASS: (
+        "mg", "mgs", "milligram", "milligrams", "mcg", "mcgs", "ug", "ugs", "microgram",
+        "micrograms", "g", "gm", "gms", "gram", "grams", "ng", "nanogram", "nanograms", "meq",
+        "meqs", "milliequivalent", "milliequivalents", "mmol", "mmols", "millimole", "millimoles",
+        "iu", "unit", "units", "international unit", "international units",
     ),
-    "L": ("l", "liter", "liters", "litre", "litres"),
-    "{teaspoon}": ("tsp", "tsps", "teaspoon", "teaspoons", "teaspoonful", "teaspoonfuls"),
-    "{tablespoon}": (
-        "tbsp", "tbsps", "tablespoon", "tablespoons", "tablespoonful", "tablespoonfuls",
+    UnitKind.VOLUME: (
+        "ml", "mls", "cc", "ccs", "milliliter", "milliliters", "millilitre", "millilitres", "l",
+        "liter", "liters", "litre", "litres", *_SPOONS,
+    ),
+    UnitKind.PIECE: (
+        "tablet", "tablets", "tab", "tabs", "caplet", "caplets", "capsule", "capsules", "cap",
+        "caps", "pill", "pills", "lozenge", "lozenges", "suppository", "suppositories", "gummy",
+        "gummies", "film", "films",
+    ),
+    UnitKind.SPRAY: (
+        "puff", "puffs", "spray", "sprays", "actuation", "actuations", "act", "inhalation",
+        "inhalations", "inh", "inhs",
+    ),
+    UnitKind.OTHER: (
+        "drop", "drops", "gtt", "gtts", "patch", "patches", "application", "applications",
+        "ampule", "ampules", "ampoule", "ampoules", "amp", "amps", "vial", "vials", "packet",
+        "packets", "sachet", "sachets", "scoop", "scoops", "capful", "capfuls", "pump", "pumps",
+        "neb", "nebs", "nebule", "nebules", "bag", "bags",
     ),
 }  # fmt: skip
-_PIECE: dict[str, tuple[str, ...]] = {
-    "{tablet}": ("tablet", "tablets", "tab", "tabs", "caplet", "caplets"),
-    "{capsule}": ("capsule", "capsules", "cap", "caps"),
-    "{pill}": ("pill", "pills"),
-    "{lozenge}": ("lozenge", "lozenges"),
-    "{suppository}": ("suppository", "suppositories"),
-    "{gummy}": ("gummy", "gummies"),
-    "{film}": ("film", "films"),
-}
-_SPRAY: dict[str, tuple[str, ...]] = {
-    "{puff}": ("puff", "puffs"),
-    "{spray}": ("spray", "sprays"),
-    "{actuation}": ("actuation", "actuations", "act"),
-    "{inhalation}": ("inhalation", "inhalations", "inh", "inhs"),
-}
-_OTHER: dict[str, tuple[str, ...]] = {
-    "{drop}": ("drop", "drops", "gtt", "gtts"),
-    "{patch}": ("patch", "patches"),
-    "{application}": ("application", "applications"),
-    "{ampule}": ("ampule", "ampules", "ampoule", "ampoules", "amp", "amps"),
-    "{vial}": ("vial", "vials"),
-    "{packet}": ("packet", "packets"),
-    "{sachet}": ("sachet", "sachets"),
-    "{scoop}": ("scoop", "scoops"),
-    "{capful}": ("capful", "capfuls"),
-    "{pump}": ("pump", "pumps"),
-    "{nebule}": ("neb", "nebs", "nebule", "nebules"),
-    "{bag}": ("bag", "bags"),
-    "%": ("%",),
-}
-_PER: dict[str, tuple[str, ...]] = {
-    "kg": ("kg",),
-    "m2": ("m2", "m²", "m^2"),
-    "h": ("h", "hr", "hrs", "hour", "hours"),
-    "min": ("min", "mins", "minute", "minutes"),
-    "d": ("d", "day", "days"),
-    "{dose}": ("dose",),
-}
+_PER = (
+    "kg", "m2", "h", "hr", "hrs", "hour", "hours", "min", "mins", "minute", "minutes", "d", "day",
+    "days", "dose",
+)  # fmt: skip
 """What a rate or a content can refer to, besides volumes and pieces."""
 
-_KINDS = (
-    (_MASS, UnitKind.MASS),
-    (_VOLUME, UnitKind.VOLUME),
-    (_PIECE, UnitKind.PIECE),
-    (_SPRAY, UnitKind.SPRAY),
-    (_OTHER, UnitKind.OTHER),
-)
-_UNITS = {
-    word: (code, kind) for table, kind in _KINDS for code, words in table.items() for word in words
-}
-_DENOMINATORS = {word: code for code, words in _PER.items() for word in words} | {
+
+def _code(word: str) -> str:
+    code = ucum_code(word, context=UnitContext.MEDICATION)
+    if code is None and (behind := ucum_code(f"mg/{word}", context=UnitContext.MEDICATION)):
+        code = behind.partition("/")[2]
+    if code is None:
+        raise KeyError(word)
+    return code
+
+
+_UNITS = {word: (_code(word), kind) for kind, words in _WORDS.items() for word in words}
+_DENOMINATORS = {word: _code(word) for word in _PER} | {
     word: code
     for word, (code, kind) in _UNITS.items()
-    if kind in (UnitKind.VOLUME, UnitKind.PIECE, UnitKind.SPRAY)
+    if kind not in (UnitKind.MASS, UnitKind.OTHER)
 }
 
 
-def _any_of(words: dict[str, object]) -> str:
-    return "|".join(sorted((re.escape(word) for word in words), key=len, reverse=True))
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-UNIT = rf"(?:{_any_of({**_UNITS})})"
-"""A pattern of a unit of a dose; match in lower case, after `plain`."""
-DENOMINATOR = rf"(?:{_any_of({**_DENOMINATORS})})"
-PIECE = rf"(?:{_any_of({word: None for words in _PIECE.values() for word in words})})"
-COUNTED = frozenset(
-    word for word, (_, kind) in _UNITS.items() if kind is not UnitKind.MASS and word != "%"
-) - frozenset(_VOLUME["mL"] + _VOLUME["L"])
+UNIT = rf"(?:{_any_of(_UNITS)})"
+"""A pattern of a unit of a dose; match in lower case, after `amounts.plain`."""
+CONTENT_UNIT = rf"(?:{UNIT}|%)"
+DENOMINATOR = rf"(?:{_any_of(_DENOMINATORS)})"
+PIECE = rf"(?:{_any_of(_WORDS[UnitKind.PIECE])})"
+COUNTED = frozenset(_SPOONS).union(
+    *(_WORDS[kind] for kind in (UnitKind.PIECE, UnitKind.SPRAY, UnitKind.OTHER))
+)
 """The words whose number can be a fraction (`1/2 tablet`, `half a teaspoon`)."""
 
 
-def unit_of(printed: str) -> tuple[str, UnitKind]:
-    """Return the UCUM code and the kind of a printed unit. Raises KeyError for other words."""
-    return _UNITS[printed]
+def unit_of(printed: str) -> str:
+    """Return the UCUM code of a printed unit. Raises KeyError for other words."""
+    return "%" if printed == "%" else _UNITS[printed][0]
 
 
 def denominator_of(printed: str) -> str:
@@ -126,8 +109,8 @@ def denominator_of(printed: str) -> str:
 
 
 def kind_of_code(code: str | None) -> UnitKind | None:
-    """Return the kind of a UCUM code that this module gives; None for a rate or a content."""
+    """Return the kind of a UCUM code that `unit_of` gives; None for a rate or a content."""
     return _KIND_OF.get(code or "")
 
 
-_KIND_OF = {code: kind for table, kind in _KINDS for code in table}
+_KIND_OF = dict(_UNITS.values())

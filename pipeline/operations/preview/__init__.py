@@ -27,9 +27,9 @@ from pipeline.operations.preview.selection import (
 )
 from pipeline.operations.preview.types import (
     JOBS_LIMIT,
-    RetryCandidate,
     Ineligible,
     Preview,
+    RetryCandidate,
     Selection,
 )
 from pipeline.providers.config import ProviderConfig
@@ -38,9 +38,9 @@ from pipeline.providers.pricing import cost_usd
 
 __all__ = [
     "JOBS_LIMIT",
-    "RetryCandidate",
     "Ineligible",
     "Preview",
+    "RetryCandidate",
     "Selection",
     "narrowed",
     "preview",

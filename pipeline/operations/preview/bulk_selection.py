@@ -19,7 +19,7 @@ from pipeline import transitions
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
 from pipeline.models.work_tables import WORK_TABLES
-from pipeline.operations.preview import JOBS_LIMIT, RetryCandidate, Ineligible, Preview, costed
+from pipeline.operations.preview import JOBS_LIMIT, Ineligible, Preview, RetryCandidate, costed
 from pipeline.operations.preview.estimates import quota_minutes
 from pipeline.operations.preview.selection import SelectedJob, oldest
 from pipeline.providers.config import ProviderConfig
