@@ -1,0 +1,245 @@
+"""Read the status, onset, severity and place of a condition from its evidence, as printed.
+
+Every reading is tied to the mention. A text with two answers, a denied condition, and a condition
+of another person have no status, no severity and no onset here. `certainty: hypothetical` counts
+as `unconfirmed`: FHIR has no status for a condition that only may come, and nothing weaker.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pipeline.clinical import condition_words as words
+from pipeline.clinical.evidence import Evidence
+from pipeline.clinical.facts import EntityFacts
+
+_LONGEST = 400
+"""The most characters on each side that are read."""
+_STATUS_COLUMN = re.compile(r"(?:clinical[ ])?(?:status|state)|active\??|current\??", re.I)
+_SEVERITY_COLUMN = re.compile(r"severity|grade", re.I)
+_ONSET_COLUMN = re.compile(r"(?:date[ ]of[ ])?onset(?:[ ]date)?|date[ ]of[ ]onset", re.I)
+_END_COLUMN = re.compile(
+    r"(?:date[ ])?resolved(?:[ ](?:on|date))?|resolution(?:[ ]date)?|abatement(?:[ ]date)?", re.I
+)
+_ABOVE = 40
+"""The most lines between an item and the heading of its list."""
+
+
+def is_of_patient(facts: EntityFacts) -> bool:
+    """Return whether nothing gives the entity to another person."""
+    return facts.experiencer in (None, "patient") and facts.zone_type != "family_history"
+
+
+def read_condition(facts: EntityFacts, evidence: Evidence) -> dict[str, str]:
+    """Return the attributes of `FoundAttributes` that the evidence states about a condition."""
+    if not is_of_patient(facts):
+        return {}
+    found = dict(_place(facts, evidence))
+    verification = _verification(facts, evidence)
+    if verification:
+        found["verification"] = verification
+    if facts.negated or verification == "entered-in-error":
+        return found
+    if facts.certainty != "hypothetical" and (grade := severity_of(facts, evidence)):
+        found["severity"] = grade
+    if facts.certainty in ("possible", "hypothetical"):
+        return found
+    status = status_of(facts, evidence)
+    if status:
+        found["status"] = status
+    if status in (None, "active") and (start := _onset(facts, evidence)):
+        found["start"] = start
+    if status == "resolved" and (stop := _end(facts, evidence)):
+        found["stop"] = stop
+    return found
+
+
+def status_of(facts: EntityFacts, evidence: Evidence) -> str | None:
+    """Return the clinical status that the text states; None if the text states none or several."""
+    stated = set(_statuses(facts, evidence))
+    if len(stated) != 1:
+        return None if stated or not _is_present(facts, evidence) else "active"
+    return stated.pop()
+
+
+def statuses_of(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
+    """Return every clinical status that a phrase of the evidence states."""
+    return frozenset(_statuses(facts, evidence))
+
+
+def _statuses(facts: EntityFacts, evidence: Evidence) -> Iterator[str]:
+    before, inside, after = _parts(facts, evidence)
+    said = f"{before}{inside[0]}"
+    ahead = _clause_before(said)
+    is_unsure = words.UNSURE_AHEAD.search(_last(evidence.sentence, evidence, said)) is not None
+    for status, pattern in words.AHEAD:
+        m = pattern.search(ahead)
+        if m and not words.UNSURE_AHEAD.search(ahead[: m.start("cue")][-40:]):
+            yield status
+    behind = f"{inside[1]}{after}"
+    for status, pattern in words.BEHIND:
+        m = pattern.match(behind)
+        if m and not is_unsure and not words.UNSURE_BEHIND.match(m["rest"]):
+            yield status
+    yield from _cell_statuses(evidence)
+    if heading := _list_heading(evidence):
+        yield from _named(heading)
+
+
+def _cell_statuses(evidence: Evidence) -> Iterator[str]:
+    for head, cell in evidence.cells:
+        if _STATUS_COLUMN.fullmatch(head) or not head:
+            low = cell.strip(" .").lower()
+            if low in ("active", "inactive", "resolved", "in remission", "remission", "relapse"):
+                yield low.removeprefix("in ")
+
+
+def _named(heading: str) -> Iterator[str]:
+    named = [status for status, pattern in words.HEADINGS if pattern.search(heading)]
+    if len(named) == 1:
+        yield named[0]
+
+
+def _list_heading(evidence: Evidence) -> str:
+    """Return the nearest heading of a list of problems above the row, without text between."""
+    above = evidence.shown.above[0] if evidence.shown and evidence.shown.above else ""
+    lines = above.split("\n")[:-1]
+    for line in reversed(lines[-_ABOVE:]):
+        plain = line.strip()
+        if words.PROBLEM_HEADING.fullmatch(plain):
+            return plain
+        if plain.endswith(":") or (plain.isupper() and len(plain) > 4) or len(plain) > 100:
+            return ""
+    return ""
+
+
+def _is_present(facts: EntityFacts, evidence: Evidence) -> bool:
+    """Return whether Pass 1 read a present condition and no word of the sentence doubts that."""
+    if facts.temporality != "current" or facts.negated:
+        return False
+    if facts.certainty not in (None, "certain") or not evidence.sentence:
+        return False
+    return words.NOT_PRESENT.search(evidence.sentence) is None
+
+
+def _verification(facts: EntityFacts, evidence: Evidence) -> str | None:
+    if _is_in_error(facts, evidence):
+        return "entered-in-error"
+    if facts.negated:
+        return "refuted"
+    if facts.certainty == "hypothetical":
+        return "unconfirmed"
+    if facts.certainty == "possible":
+        said = evidence.sentence
+        kinds = [kind for kind, pattern in words.POSSIBILITIES if pattern.search(said)]
+        return kinds[0] if len(kinds) == 1 else "unconfirmed"
+    if facts.certainty == "certain":
+        return "confirmed"
+    before, inside, after = _parts(facts, evidence)
+    near = f"{_clause_before(before + inside[0])[-30:]} {inside[1]}{after[:30]}"
+    is_confirmed = words.CONFIRMED.search(near) and not words.UNSURE_AHEAD.search(near)
+    return "confirmed" if is_confirmed else None
+
+
+def _is_in_error(facts: EntityFacts, evidence: Evidence) -> bool:
+    if facts.status == "entered_in_error":
+        return True
+    above = evidence.shown.above[0] if evidence.shown and evidence.shown.above else ""
+    if above[above.rfind("\n") + 1 :].count("~~") % 2 == 1:
+        return True
+    said = f"{evidence.after} {' '.join(cell for _, cell in evidence.cells)}"
+    return words.IN_ERROR.search(said[:_LONGEST]) is not None
+
+
+def severity_of(facts: EntityFacts, evidence: Evidence) -> str | None:
+    """Return the severity that is printed for this mention; None for two grades or a range."""
+    before, inside, after = _parts(facts, evidence)
+    ahead = _clause_before(before + inside[0])
+    found: set[str] = set()
+    if m := words.GRADE_AHEAD.search(ahead):
+        found.add(m["grade"].lower())
+    if m := words.GRADE_BEHIND.match(f"{inside[1]}{after}"):
+        found.add(m["grade"].lower())
+    for head, cell in evidence.cells:
+        if _SEVERITY_COLUMN.fullmatch(head):
+            found |= {g.group().lower() for g in words.GRADES.finditer(cell)} or set()
+    quoted = {g.group().lower() for g in words.GRADES.finditer(evidence.quote)}
+    near = f"{ahead[-60:]}{_core(inside)}{(inside[1] + after)[:60]}"
+    if words.GRADE_RANGE.search(near) or len(found) != 1 or quoted - found:
+        return None
+    return found.pop()
+
+
+def _core(inside: tuple[str, str]) -> str:
+    return "" if inside == ("", "") else " "
+
+
+def _place(facts: EntityFacts, evidence: Evidence) -> Iterator[tuple[str, str]]:
+    before, inside, after = _parts(facts, evidence)
+    mention = evidence.quote
+    ahead = _clause_before(before)
+    sides = {_side(m) for m in words.SIDE.finditer(mention)}
+    if m := words.SIDE_AHEAD.search(ahead):
+        sides.add(_side(m))
+    if m := words.SIDE_BEHIND.match(after):
+        sides.add(_side(m))
+    both = re.search(
+        r"\b(?:left|right)[ ]?(?:and|or|/|,|>|<|&|greater)", mention + after[:40], re.I
+    )
+    if len(sides) == 1 and not both:
+        yield "laterality", sides.pop()
+    sites = {m.group().lower(): m.group() for m in words.SITE_IN.finditer(mention)}
+    if m := words.SITE_BEHIND.match(after):
+        sites[m["site"].lower()] = m["site"]
+    if len(sites) == 1:
+        yield "body_site", next(iter(sites.values()))
+
+
+def _side(m: re.Match[str]) -> str:
+    low = m["side"].lower()
+    return low if low in ("left", "right") else "bilateral"
+
+
+def _onset(facts: EntityFacts, evidence: Evidence) -> str | None:
+    before, inside, after = _parts(facts, evidence)
+    behind = f"{inside[1]}{after}"
+    found = [m["printed"] for p in (words.SINCE,) if (m := p.match(behind))]
+    is_dosed = words.DOSED.search(f"{before} {after}") is not None
+    if not is_dosed and facts.category == "symptom" and (m := words.LASTING.match(behind)):
+        found.append(m["printed"])
+    if m := words.HISTORY_AHEAD.search(_clause_before(before + inside[0])):
+        found.append(m["printed"])
+    for head, cell in evidence.cells:
+        if _ONSET_COLUMN.fullmatch(head):
+            found.append(cell)
+    return found[0].strip() if len(found) == 1 else None
+
+
+def _end(facts: EntityFacts, evidence: Evidence) -> str | None:
+    _, inside, after = _parts(facts, evidence)
+    found = [cell for head, cell in evidence.cells if _END_COLUMN.fullmatch(head)]
+    resolved = dict(words.BEHIND)["resolved"]
+    m = resolved.match(f"{inside[1]}{after}")
+    if m and (end := words.ENDED.match(m["rest"])):
+        found.append(end["printed"])
+    return found[0].strip() if len(found) == 1 else None
+
+
+def _parts(facts: EntityFacts, evidence: Evidence) -> tuple[str, tuple[str, str], str]:
+    """Return the text before, the words of the quote around the name, and the text behind."""
+    quote = evidence.quote.replace("\n", " ")
+    at = quote.lower().find(facts.name.lower())
+    inside = (quote[:at], quote[at + len(facts.name) :]) if at >= 0 else ("", "")
+    return evidence.before[-_LONGEST:], inside, evidence.after[:_LONGEST]
+
+
+def _clause_before(text: str) -> str:
+    """Return the words in front of the mention that no comma and no stop parts from the mention."""
+    return re.split(r"[,;:()\[\]]|(?<=[a-z])\.(?=[ ])|[ ][-–—][ ]", text)[-1]
+
+
+def _last(sentence: str, evidence: Evidence, said: str) -> str:
+    """Return the clause of the sentence in front of the mention, entities before it included."""
+    at = sentence.find(evidence.quote.replace("\n", " "))
+    return re.split(r";|,[ ](?:but|and)[ ]", sentence[:at] if at >= 0 else said)[-1]
