@@ -163,20 +163,17 @@ def severity_of(facts: EntityFacts, evidence: Evidence) -> str | None:
         found.add(m["grade"].lower())
     for head, cell in evidence.cells:
         if _SEVERITY_COLUMN.fullmatch(head):
-            found |= {g.group().lower() for g in words.GRADES.finditer(cell)} or set()
+            found |= {g.group().lower() for g in words.GRADES.finditer(cell)}
     quoted = {g.group().lower() for g in words.GRADES.finditer(evidence.quote)}
-    near = f"{ahead[-60:]}{_core(inside)}{(inside[1] + after)[:60]}"
-    if words.GRADE_RANGE.search(near) or len(found) != 1 or quoted - found:
+    found |= quoted
+    near = f"{_clause_before(before)[-60:]}{evidence.quote}{after[:60]}"
+    if words.GRADE_RANGE.search(near) or len(found) != 1:
         return None
     return found.pop()
 
 
-def _core(inside: tuple[str, str]) -> str:
-    return "" if inside == ("", "") else " "
-
-
 def _place(facts: EntityFacts, evidence: Evidence) -> Iterator[tuple[str, str]]:
-    before, inside, after = _parts(facts, evidence)
+    before, _, after = _parts(facts, evidence)
     mention = evidence.quote
     ahead = _clause_before(before)
     sides = {_side(m) for m in words.SIDE.finditer(mention)}
@@ -205,7 +202,8 @@ def _onset(facts: EntityFacts, evidence: Evidence) -> str | None:
     before, inside, after = _parts(facts, evidence)
     behind = f"{inside[1]}{after}"
     found = [m["printed"] for p in (words.SINCE,) if (m := p.match(behind))]
-    is_dosed = words.DOSED.search(f"{before} {after}") is not None
+    # The length of a treatment for a symptom is not the length of the symptom.
+    is_dosed = words.DOSED.search(f"{before} {after}") or before.rstrip().endswith((" for", "PRN"))
     if not is_dosed and facts.category == "symptom" and (m := words.LASTING.match(behind)):
         found.append(m["printed"])
     if m := words.HISTORY_AHEAD.search(_clause_before(before + inside[0])):

@@ -33,22 +33,28 @@ _FILL = (
     r"(?:[ ,:()\[–—-]|\b(?:which|that|this|it|these|they|has|have|had|is|was|were|are|been|being"
     r"|now|since|then|also|currently|completely|fully|spontaneously|subsequently|clinically"
     r"|recently|later|quickly|entirely|totally|all|status|clinical|condition|problem|disease|the"
-    r"|symptoms?[ ]of|acute|chronic|mild|moderate|severe|left|right|bilateral)\b"
+    r"|symptoms?[ ]of|acute|chronic|mild|moderate|severe|left|right|bilateral|recurrent"
+    r"|single[ ]episode|major)\b"
     rf"|\b(?:in|on|from|of)[ ]{DATE}|{DATE})*"
 )
 """The words between a mention and its status that name no other subject."""
 
+_MODIFIER = (
+    r"(?:the|his|her|their|this|an?|prior|previous|known|acute|chronic|subacute|mild|moderate|severe"
+    r"|left|right|bilateral|recent|upper|lower|pulmonary|primary|secondary)"
+)
+_REMISSION = (
+    r"(?:in|achieved|entered|reached)[ ](?:(?:complete|full|partial|early|sustained|clinical"
+    r"|molecular|deep|stable|long-?term|cytogenetic|hematologic|an?|durable|remains?|first"
+    r"|second)[ ])*remission|remission"
+)
 AHEAD: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (status, re.compile(rf"\b(?P<cue>{form})[ ]+(?:(?:{_MODIFIER})[ ]+){{0,3}}$", re.I))
-    for _MODIFIER in (
-        r"the|his|her|their|this|an?|prior|previous|known|acute|chronic|subacute|mild|moderate"
-        r"|severe|left|right|bilateral|recent|upper|lower|mediastinal|pulmonary|primary|secondary",
-    )
+    (status, re.compile(rf"\b(?P<cue>{form})[ ]+(?:{_MODIFIER}[ ]+){{0,3}}$", re.I))
     for status, form in (
-        ("resolved", r"resolved|resolution of|complete resolution of|cured"),
-        ("remission", r"remission of|remission from"),
-        ("relapse", r"relapsed|relapse of"),
-        ("recurrence", r"recurrence of"),
+        ("resolved", r"resolved|resolution[ ]of|cured"),
+        ("remission", r"remission[ ](?:of|from)"),
+        ("relapse", r"relapsed|relapse[ ]of"),
+        ("recurrence", r"recurrence[ ]of"),
         ("inactive", r"inactive"),
         ("active", r"(?<![\w-])active"),
     )
@@ -58,14 +64,9 @@ BEHIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (status, re.compile(rf"(?P<gap>{_FILL})(?<![\w-])(?P<cue>{form})\b(?P<rest>.*)", re.I | re.S))
     for status, form in (
         ("resolved", r"resolved|cured"),
-        (
-            "remission",
-            r"(?:in|achieved|entered|reached)[ ](?:(?:complete|full|partial|early|sustained"
-            r"|clinical|molecular|deep|stable|long-?term|cytogenetic|hematologic|an?|durable"
-            r"|remains?|first|second)[ ])*remission|remission",
-        ),
+        ("remission", _REMISSION),
         ("relapse", r"in[ ](?:\w+[ ])?relapse|relapsed"),
-        ("recurrence", r"recurred|has[ ]returned"),
+        ("recurrence", r"recurred|has[ ]returned|recurrence"),
         ("inactive", r"inactive"),
         ("active", r"active"),
     )
@@ -83,7 +84,7 @@ UNSURE_AHEAD = re.compile(
 """Words ahead that make a status no statement about the present."""
 UNSURE_BEHIND = re.compile(
     r"[ ]*(?:\?|\b(?:not|never|n['’]t|pending|unlikely|expected|possible|soon|induction"
-    r"|therapy|goal|vs\.?|versus|or)\b)"
+    r"|therapy|goal|vs\.?|versus|or|risk|prevention|rate|score|surveillance|monitoring)\b)"
     r"|.*\b(?:but|however|then|until|except|though|although|recurr\w*|return\w*|relaps\w*|again"
     r"|came[ ]back|reappear\w*|persist\w*|worse\w*|not[ ](?:yet|fully|completely)|flare\w*"
     r"|now[ ](?:active|resolved|inactive|in))\b",
@@ -96,8 +97,8 @@ HEADINGS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("inactive", re.compile(r"\binactive\b", re.I)),
 )
 PROBLEM_HEADING = re.compile(
-    r"[ #*•-]*(?:(?:active|inactive|resolved|current|ongoing|past|chronic|hospital|principal|medical"
-    r"|health|patient|and|or|the|other|/|&|,)[ ,/&]*)*"
+    r"[ #*•-]*(?:(?:active|inactive|resolved|current|ongoing|past|chronic|hospital|principal"
+    r"|medical|health|patient|and|or|the|other|/|&|,)[ ,/&]*)*"
     r"(?:problems?(?:[ ]list)?|diagnos[ei]s|conditions|issues|concerns)[ ]*(?:list)?[ ]*:?[ ]*",
     re.I,
 )
@@ -121,10 +122,10 @@ GRADE_AHEAD = re.compile(
     re.I,
 )
 GRADE_BEHIND = re.compile(
-    r"[ ]*(?:[,:(–—-][ ]*)?(?:(?:recurrent|single[ ]episode|chronic|acute|persistent|currently|now)"
-    r",?[ ]+)*(?:(?:is|was|are|remains?|rated(?:[ ]as)?|described[ ]as|severity|grade)[: ]+)*"
-    rf"(?P<grade>{GRADE})(?=[ ]*(?:$|[.,;:)\]]|(?:in[ ]severity|persistent|intermittent|with|without"
-    r"|intensity|at[ ]times|today|now)\b))",
+    r"[ ]*(?:[,:(–—-][ ]*)?(?:(?:recurrent|single[ ]episode|chronic|acute|persistent|currently"
+    r"|now),?[ ]+)*(?:(?:is|was|are|remains?|rated(?:[ ]as)?|described[ ]as|severity|grade)[: ]+)*"
+    rf"(?P<grade>{GRADE})(?=[ ]*(?:$|[.,;:)\]]|(?:in[ ]severity|persistent|intermittent|with"
+    r"|without|intensity|at[ ]times|today|now)\b))",
     re.I,
 )
 GRADES = re.compile(rf"(?<![\w]){GRADE}(?:ly)?\b", re.I)
@@ -152,8 +153,8 @@ _SITE_WORDS = (
 SITE_PHRASE = rf"(?:{_SITE_WORDS}[ -])*{SITE}"
 SIDE = re.compile(
     r"(?<![\w-])(?P<side>left|right|bilateral(?:ly)?|both)(?![ -]?(?:hand(?:ed|[ ]domin)|now\b|away"
-    r"|after\b|before\b|sided?[ ]to|ventric|atri|bundle|axis|shift|heart|the\b|AMA\b|against|without"
-    r"|untreated|and[ ]right|greater|>|worse))",
+    r"|after\b|before\b|sided?[ ]to|ventric|atri|bundle|axis|shift|heart|the\b|AMA\b|against"
+    r"|without|untreated|and[ ]right|greater|>|worse))",
     re.I,
 )
 SIDE_AHEAD = re.compile(
@@ -178,8 +179,8 @@ SINCE = re.compile(
     r"(?:[ ,(:–—-]|\b(?:which|that|has|have|had|been|is|was|present|ongoing|persistent"
     r"|intermittent|worsening|progressive|constant|first|and|mild|moderate|severe|stable"
     r"|chronic|with|an|symptom|active)\b)*"
-    rf"(?P<printed>(?:since|onset(?:[ ](?:date|of|in|on|was))?[: ]*|began|started|beginning|starting)"
-    rf"[ ]*(?:[:]|in|on|about|around)?[ ]*(?:{DATE}|{_DURATION}[ ]ago|{_ONCE}))",
+    r"(?P<printed>(?:since|onset(?:[ ](?:date|of|in|on|was))?[: ]*|began|started|beginning"
+    rf"|starting)[ ]*(?:[:]|in|on|about|around)?[ ]*(?:{DATE}|{_DURATION}[ ]ago|{_ONCE}))",
     re.I,
 )
 """An onset behind a mention."""

@@ -116,7 +116,7 @@ def _others(
         if each.start < facts.end and facts.start < each.end:
             continue
         start, end = each.start - part.start, each.end - part.start
-        if 0 <= start and end <= len(part.text) and each.page_end is None:
+        if start >= 0 and end <= len(part.text) and each.page_end is None:
             found.append((each, start, end))
     return found
 

@@ -2,31 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from pydantic import ValidationError
+
 from pipeline.clinical.evidence import Evidence, evidence_of
 from pipeline.clinical.facts import EntityFacts
+from pipeline.providers.local.enrichment.code_choice import choose
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import EnrichmentReply, FoundAttributes
+
+Reader = Callable[[EntityFacts, Evidence], dict[str, str]]
+_READERS = {
+    "condition": "conditions",
+    "symptom": "conditions",
+    "lab": "measurements",
+    "vital": "measurements",
+    "medication": "medications",
+    "allergy": "allergies",
+    "immunization": "immunizations",
+    "procedure": "procedures",
+}
+"""Category → the module of this package whose `read` finds its attributes."""
+_PASS1 = (
+    "value", "unit", "reference_range", "abnormal_flag", "strength", "dose", "route", "frequency",
+    "status", "reaction",
+)  # fmt: skip
+"""The attributes that Pass 1 reads too."""
 
 
 def enrich(question: Question) -> EnrichmentReply:
     """Report the attributes of every entity of the question, in order."""
     return EnrichmentReply(
         item_token=question.item_token,
-        entities=[_read(each, evidence_of(each, question.slices)) for each in question.facts],
+        entities=[
+            answer_about(each, evidence_of(each, question.slices, question.facts))
+            for each in question.facts
+        ],
     )
 
 
-def _read(facts: EntityFacts, evidence: Evidence) -> FoundAttributes:
-    return FoundAttributes(
-        id=facts.key,
-        value=facts.value,
-        unit=facts.unit,
-        reference_range=facts.reference_range,
-        abnormal_flag=facts.abnormal_flag,
-        strength=facts.strength,
-        dose=facts.dose,
-        route=facts.route,
-        frequency=facts.frequency,
-        status=facts.status,
-        reaction=facts.reaction,
-    )
+def answer_about(facts: EntityFacts, evidence: Evidence) -> FoundAttributes:
+    """Return the engine's answer about one entity."""
+    reader = _reader(facts.category)
+    read = reader(facts, evidence) if reader else {n: getattr(facts, n) for n in _PASS1}
+    chosen = choose(facts, evidence).code
+    values: dict[str, Any] = {"id": facts.key or "e", "code": chosen and chosen.token, **read}
+    try:
+        return FoundAttributes(**values)
+    except ValidationError:
+        # A text that the schema refuses is no attribute; the rest of the zone must not be lost.
+        return FoundAttributes(id=values["id"])
+
+
+@cache
+def _reader(category: str) -> Reader | None:
+    """Return the reader of a category; a category without a module keeps Pass 1's attributes."""
+    name = f"{__package__}.{_READERS.get(category, '')}"
+    if name.endswith(".") or find_spec(name) is None:
+        return None
+    reader: Reader = import_module(name).read
+    return reader
