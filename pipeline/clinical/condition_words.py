@@ -217,7 +217,8 @@ POSSIBILITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 """What kind of possibility a text states; any other possibility is `unconfirmed`."""
 CONFIRMED = re.compile(
-    r"\b(?:(?:biopsy|culture|pathology|lab|PCR|histolog\w+|angiograph\w+)[- ])?(?:confirmed|proven)\b",
+    r"\b(?:(?:biopsy|culture|pathology|lab|PCR|histolog\w+|angiograph\w+)[- ])?"
+    r"(?:confirmed|proven)\b",
     re.I,
 )
 IN_ERROR = re.compile(

@@ -1,4 +1,4 @@
-"""Texts as Pass 2 reads them: the local engine's entities, with their evidence and their answers."""
+"""Texts as Pass 2 reads them: the local engine's entities, with their evidence and answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def facts_of(
             end=(each.start or 0) + len(each.quote),
             zone_type=each.zone,
             encounter_date=seen,
-            entity_date=date.fromisoformat(each.date) if _is_day(each.date) else None,
+            entity_date=_day(each.date),
             candidates=tuple((candidates or {}).get(each.name.lower(), ())),
             **{name: getattr(each, name) for name in _SAME},
         )
@@ -57,8 +57,8 @@ def facts_of(
     ]
 
 
-def _is_day(text: str | None) -> bool:
-    return text is not None and len(text) == 10
+def _day(text: str | None) -> date | None:
+    return date.fromisoformat(text) if text and len(text) == 10 else None
 
 
 def answers_of(text: str, facts: Sequence[EntityFacts]) -> dict[str, FoundAttributes]:

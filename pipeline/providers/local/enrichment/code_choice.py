@@ -1,11 +1,17 @@
-"""Choose one code of a shortlist, or none."""
+"""Choose one code of a shortlist, or none.
+
+A code fits if the text supports every word of its display, and the display leaves out no word of
+the entity's name. If several codes fit equally well, none is chosen and a person decides.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.providers.local.enrichment import condition_codes, drug_codes, lab_codes
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,62 @@ class Choice:
     """Several codes fit equally well."""
 
 
+Fit = Callable[[Candidate, EntityFacts, Evidence], int | None]
+"""How many words of a display the text supports; None if the code does not fit."""
+_FITS: dict[str, Fit] = {
+    "condition": condition_codes.fit,
+    "symptom": condition_codes.fit,
+    "procedure": condition_codes.fit,
+    "medication": drug_codes.fit,
+    "allergy": drug_codes.fit,
+    "immunization": drug_codes.fit,
+    "lab": lab_codes.fit,
+    "vital": lab_codes.fit,
+}
+
+
 def choose(facts: EntityFacts, evidence: Evidence) -> Choice:
-    """Return the one code that the text supports."""
-    return Choice()
+    """Return the one code that the text supports.
+
+    Codes of different systems do not compete: the shortlist's order decides between the systems.
+    """
+    fit = _FITS.get(facts.category)
+    if fit is None or not facts.candidates:
+        return Choice()
+    fitting = [
+        (words, candidate)
+        for candidate in facts.candidates
+        if (words := fit(candidate, facts, evidence)) is not None
+    ]
+    if not fitting:
+        return Choice()
+    system = fitting[0][1].system
+    own = [(words, candidate) for words, candidate in fitting if candidate.system == system]
+    most = max(words for words, _ in own)
+    best = _without_headings([candidate for words, candidate in own if words == most])
+    if len(best) != 1 or _is_outdone(best[0], facts, evidence):
+        return Choice(is_uncertain=True)
+    return Choice(code=best[0])
+
+
+def _is_outdone(chosen: Candidate, facts: EntityFacts, evidence: Evidence) -> bool:
+    """Return whether the passage prints, at another place, what a more specific code adds."""
+    if facts.category not in ("condition", "symptom", "procedure"):
+        return False
+    return any(
+        condition_codes.prints_any(condition_codes.extra_words(other, chosen), evidence)
+        for other in facts.candidates
+        if other.system == chosen.system
+    )
+
+
+def _without_headings(best: Sequence[Candidate]) -> list[Candidate]:
+    """Leave out a code whose longer code is there with the same words (`J18` beside `J18.9`)."""
+    return [
+        each
+        for each in best
+        if not any(
+            other.code != each.code and other.code.startswith(each.code.rstrip("."))
+            for other in best
+        )
+    ]

@@ -1,0 +1,263 @@
+"""Whether the text supports every word of a code's display, for conditions and procedures.
+
+Words in parentheses are optional, as in ICD-10-CM. `unspecified` and `without …` are right only if
+the text gives no such detail. A word that the display lacks makes the code a different condition.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.clinical.condition_reading import read_condition
+from pipeline.clinical.evidence import Evidence
+from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.providers.local.names.lexicon import lexicon
+from pipeline.providers.local.text.tokens import normal, tokenize
+
+_PLAIN = frozenset({
+    "of", "and", "the", "a", "an", "in", "with", "to", "by", "due", "for", "on", "at", "from",
+    "as", "or", "nos", "its", "this", "that",
+})  # fmt: skip
+_SOFT = frozenset({"disease", "disorder", "mellitus"})
+"""Words that a note leaves out without changing the condition."""
+_MILD = frozenset({
+    "history", "hx", "known", "patient", "new", "onset", "recent", "significant", "marked",
+    "minimal", "worsening", "improving", "stable", "well", "poorly", "controlled", "mild",
+    "moderate", "severe", "presumed", "possible", "probable", "likely", "suspected", "active",
+    "current", "ongoing", "intermittent", "constant", "symptom", "sign",
+})  # fmt: skip
+"""Words of a mention that no code has to repeat, unless a code of the shortlist does."""
+_SAME = {
+    # Adjective and noun, or two usual words, for the same organ or the same thing.
+    "renal": "kidney", "hepatic": "liver", "cardiac": "heart", "gastric": "stomach",
+    "tumour": "tumor", "anaemia": "anemia", "oedema": "edema", "haemorrhage": "hemorrhage",
+    "diarrhoea": "diarrhea", "oesophageal": "esophageal", "esophagu": "esophageal",
+    "aching": "ache", "painful": "pain", "ii": "2", "iii": "3", "iv": "4", "abdomen": "abdominal",
+    "diabetic": "diabetes", "bilaterally": "bilateral", "both": "bilateral", "lt": "left", "rt": "right",
+}  # fmt: skip
+_AXIS = (
+    r"(?:organism|sites?|type|cause|severity|trimester|episode|stage|nature|degree|location|part"
+    r"|etiology|pathogen|substance|origin|agent|form|eye|ear|side|laterality|extremity|limb)"
+)
+_NOT_SPECIFIED = re.compile(
+    rf"\bunspecified[ ]+{_AXIS}\b|\b{_AXIS}[ ]+(?:not[ ]specified|unspecified)\b|\bunspecified\b"
+    r"|\bnot[ ]otherwise[ ]specified\b|\bnot[ ]elsewhere[ ]classified\b|\bnot[ ]specified\b",
+    re.I,
+)
+_WITHOUT = re.compile(
+    r"\bnot[ ]specified[ ]as[ ](?P<as>[^,;]*)|\b(?:without|not)[ ](?P<no>[^,;]*)|\b(?P<un>un"
+    r"complicated)\b",
+    re.I,
+)
+_JOINED = re.compile(
+    r"\b(gastro|cardio|cerebro|non|pre|post|hypo|hyper|intra|extra|peri|sub|micro|macro|thrombo"
+    r"|osteo|neuro|hemo|broncho)-(?=[a-z])",
+    re.I,
+)
+_TYPED = re.compile(r"\b(?:T(?P<a>[12])DM|DM ?(?:type ?)?(?P<b>[12]|II?)|DMT(?P<c>[12]))\b")
+_LINK = re.compile(
+    r"[ ,]*\b(?:with|due[ ]to|secondary[ ]to|complicated[ ]by|associated[ ]with|from|caused[ ]by"
+    r"|in|without|w/)[ ]*(?:(?:an?|the|his|her|known|associated|acute|chronic)[ ]*)*$",
+    re.I,
+)
+_CUT = re.compile(
+    r"[.;:\n]|\b(?:and|but|which|who|on|s/p|treated|started|since|for|was|is|has|had|will|no|not"
+    r"|denies|vs|versus|or|if|status|until|after|before)\b",
+    re.I,
+)
+_DENIED = re.compile(r"\b(?:without|w/o|no|not|denies|negative for)\b[^,;.]*", re.I)
+"""What a text denies of the mention."""
+_GRADES = frozenset({
+    "acute", "chronic", "recurrent", "severe", "moderate", "mild", "left", "right", "bilateral",
+    "stage", "type", "exacerbation", "intractable", "persistent", "intermittent", "1", "2", "3",
+    "4", "5", "partial", "full", "remission", "aura", "initial", "subsequent",
+})  # fmt: skip
+"""Details that ICD-10-CM often distinguishes."""
+_HIDDEN = re.compile(
+    r"\b(?:with|due[ ]to|secondary[ ]to|complicat\w+|associated)\b|\bw/(?![a-z])", re.I
+)
+
+
+@dataclass(frozen=True)
+class Display:
+    """The words of a display by their part in the match."""
+
+    content: frozenset[str]
+    """Words that the text must support."""
+    forbidden: frozenset[str]
+    """Words of `without …`: the text must not print such a word."""
+    every: frozenset[str]
+    is_residual: bool
+    """Whether the code leaves a detail open, or denies a complication."""
+
+
+def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | None:
+    """Return the number of supported words of a display; None if the code does not fit."""
+    if facts.negated or facts.certainty == "hypothetical" or facts.temporality == "planned":
+        return None
+    display = display_of(candidate.display)
+    supported = _supported(facts, evidence)
+    if not display.content or not display.content - _SOFT <= supported:
+        return None
+    if not _is_of_its_time(display, facts, candidate.system):
+        return None
+    if display.forbidden & _words(_DENIED.sub(" ", evidence.sentence or evidence.quote)):
+        return None
+    needed = _needed(facts, evidence)
+    missing = needed - display.every
+    if "cancer" in needed and {"malignant", "neoplasm"} <= display.every:
+        missing -= {"cancer"}
+    offered = {w for each in facts.candidates for w in display_of(each.display).content}
+    if missing - _MILD or missing & _MILD & offered:
+        return None
+    if _has_other_detail(evidence, display, offered):
+        return None
+    return len(display.content & supported)
+
+
+def _is_of_its_time(display: Display, facts: EntityFacts, system: str) -> bool:
+    """Return whether a code of history or of family is chosen for such an entity, and no other."""
+    is_history = "history" in display.content
+    is_family = "family" in display.content
+    if facts.experiencer in ("family", "other") or facts.zone_type == "family_history":
+        return is_family and facts.experiencer != "other"
+    if is_family:
+        return False
+    if system == "ICD10CM" and facts.category != "procedure":
+        return is_history == (facts.temporality == "historical")
+    return not is_history or facts.temporality == "historical"
+
+
+def _has_other_detail(evidence: Evidence, display: Display, offered: set[str]) -> bool:
+    """Return whether the text goes on with a detail that the code leaves out."""
+    behind = _behind(evidence)
+    detail = _HIDDEN.search(f"{evidence.quote} {behind}")
+    if detail is not None:
+        rest = f"{evidence.quote} {behind}"[detail.end() :]
+        if not _words(_DENIED.sub(" ", rest)) - _MILD - _SOFT <= display.every:
+            return True
+    return display.is_residual and bool(_words(behind) & _GRADES & offered - display.every)
+
+
+def extra_words(other: Candidate, chosen: Candidate) -> frozenset[str]:
+    """Return the words by which a display is more specific than another display, if it is."""
+    more, less = display_of(other.display).content, display_of(chosen.display).content
+    return more - less if more > less else frozenset()
+
+
+def prints_any(words: frozenset[str], evidence: Evidence) -> bool:
+    """Return whether the passage of an entity prints all of these words, outside a denial."""
+    return bool(words) and words <= _words(_DENIED.sub(" ", evidence.passage)) | _words(
+        _expanded(evidence.passage)
+    )
+
+
+def _supported(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
+    """Return the words that the mention and the words that belong to the mention state."""
+    ahead = re.split(r"[,;:.()\n]|\band\b|\bwith\b", evidence.before)[-1].split()[-4:]
+    mention = _mention(facts, evidence)
+    found = set(_words(f"{' '.join(ahead)} {mention} {_DENIED.sub(' ', _behind(evidence))}"))
+    read = read_condition(facts, evidence)
+    found |= {read[name] for name in ("laterality", "severity") if name in read}
+    if "cancer" in found or "carcinoma" in found:
+        found |= {"malignant", "neoplasm"}
+    if facts.temporality == "historical":
+        found |= {"personal", "history"}
+    if facts.experiencer == "family":
+        found |= {"family", "history"}
+    return frozenset(found)
+
+
+def _behind(evidence: Evidence) -> str:
+    """Return the words behind the mention that belong to the mention."""
+    cut = _CUT.search(evidence.after)
+    behind = evidence.after[: cut.start() if cut else 80][:80]
+    if evidence.entity_after and _LINK.search(evidence.after) and not cut:
+        behind = f"{behind} {evidence.entity_after} {_expanded(evidence.entity_after)}"
+    return behind
+
+
+def _needed(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
+    """Return the words that a display has to repeat."""
+    quote = evidence.quote
+    expanded = _expanded(quote)
+    # An abbreviation is a word of its own; its expansion stands for it.
+    words = _words(expanded) | _typed(quote) if expanded else _words(quote)
+    rest = _unmatched(quote) if expanded else frozenset()
+    read = read_condition(facts, evidence)
+    sides = {read["laterality"]} if "laterality" in read else set()
+    return (words | rest | frozenset(sides)) - _PLAIN - _SOFT
+
+
+def _mention(facts: EntityFacts, evidence: Evidence) -> str:
+    typed = " ".join(_typed(evidence.quote))
+    return f"{evidence.quote} {facts.name} {_expanded(evidence.quote)} {typed}"
+
+
+def _typed(quote: str) -> frozenset[str]:
+    """Return the type of a diabetes that an abbreviation states (`T2DM`)."""
+    m = _TYPED.search(quote)
+    number = m and (m["a"] or m["b"] or m["c"])
+    if not number:
+        return frozenset()
+    return frozenset({"type", {"I": "1", "II": "2"}.get(number, number)})
+
+
+@lru_cache(maxsize=4_096)
+def _expanded(text: str) -> str:
+    """Return the names that the abbreviations of a text stand for."""
+    return " ".join(
+        term.name
+        for match in lexicon().find(tokenize(text))
+        for term in match.terms[:1]
+        if term.kind == "abbreviation" and term.category in ("condition", "symptom", "procedure")
+    )
+
+
+@lru_cache(maxsize=4_096)
+def _unmatched(text: str) -> frozenset[str]:
+    """Return the words of a text that are no abbreviation."""
+    spans = [
+        (match.start, match.end)
+        for match in lexicon().find(tokenize(text))
+        if any(term.kind == "abbreviation" for term in match.terms)
+    ]
+    for start, end in reversed(spans):
+        text = f"{text[:start]} {text[end:]}"
+    return _words(text)
+
+
+@lru_cache(maxsize=16_384)
+def display_of(text: str) -> Display:
+    """Return the words of a display."""
+    # ICD-10-CM: words in parentheses do not change the code. `Essential (primary)` is the same.
+    plain = re.sub(r"\bessential[ ]\(primary\)", " ", text, flags=re.I)
+    optional = " ".join(re.findall(r"\(([^)]*)\)", text)) + (" essential" if plain != text else "")
+    plain = re.sub(r"\([^)]*\)", " ", plain)
+    forbidden = [
+        m["as"] or m["no"] or "complication"
+        for m in _WITHOUT.finditer(plain)
+        if (m["no"] or "").split()[:1] not in (["specified"], ["otherwise"], ["elsewhere"])
+    ]
+    rest = _NOT_SPECIFIED.sub(" ", _WITHOUT.sub(_kept, plain))
+    content = _words(rest)
+    return Display(
+        content=content,
+        forbidden=_words(" ".join(forbidden)) - content,
+        every=content | _words(optional),
+        is_residual=rest != plain,
+    )
+
+
+def _kept(m: re.Match[str]) -> str:
+    """Keep `not specified`, which the next step reads; drop what a display denies."""
+    return m.group() if (m["no"] or "").startswith(("specified", "otherwise", "elsewhere")) else " "
+
+
+@lru_cache(maxsize=16_384)
+def _words(text: str) -> frozenset[str]:
+    joined = _JOINED.sub(r"\1", text)
+    found = (normal(word) for word in re.findall(r"[^\W_]+(?:['’]s)?", joined))
+    return frozenset(_SAME.get(word, word) for word in found) - _PLAIN

@@ -1,0 +1,86 @@
+"""Whether a code names the analyte, the specimen and the kind of unit of a measurement."""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.clinical.evidence import Evidence
+from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.clinical.page_text.spellings import fold
+from pipeline.providers.local.labs.analytes import find_analytes
+from pipeline.providers.local.text.tokens import normal, tokenize
+
+_DISPLAY = re.compile(
+    r"(?P<analyte>[^\[]+?)(?:[ ]*\[(?P<property>[^\]]+)\])?(?:[ ]in[ ](?P<specimen>[^\[]+?))?"
+    r"(?:[ ]by[ ](?P<method>.+))?",
+    re.I,
+)
+_BLOOD = re.compile(r"\b(?:serum|plasma|blood)\b", re.I)
+_OTHER = re.compile(
+    r"\b(?:urine|urinary|ua|urinalysis|csf|cerebrospinal|stool|fecal|sputum|saliva|synovial|pleural"
+    r"|peritoneal|ascit\w+|fluid|dialysate|semen|sweat|capillary|venous|arterial|abg|vbg|ionized"
+    r"|fasting|fingerstick|poc|point[ ]of[ ]care|24[ -]?h\w*|random|spot|free|direct|indirect)\b",
+    re.I,
+)
+"""Words that name another specimen or another form of the analyte."""
+_KINDS = {
+    "mass/volume": re.compile(r"(?:k|m|u|n|p)?g/(?:\d*m?d?l|ul)"),
+    "moles/volume": re.compile(r"(?:m|u|n|p)?mol/(?:m?d?l)|meq/l"),
+    "mass fraction": re.compile(r"%"),
+    "mass ratio": re.compile(r"%|(?:m|u)?g/(?:m?g)"),
+    "enzymatic activity/volume": re.compile(r"u/l"),
+    "volume fraction": re.compile(r"%"),
+}
+_LOOSE = frozenset({"count", "level", "total", "rate", "test", "the", "of", "in"})
+
+
+def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | None:
+    """Return 1 if a code fits in all parts that its display names; None otherwise."""
+    m = _DISPLAY.fullmatch(candidate.display.strip())
+    if m is None or not _is_same_name(m["analyte"].strip(), facts.name):
+        return None
+    around = f"{facts.name} {' '.join(evidence.headings)} {evidence.quote} {evidence.row}"
+    specimen = (m["specimen"] or "").lower()
+    others = {found.group().lower() for found in _OTHER.finditer(around)}
+    if others - set(re.findall(r"[a-z]+", candidate.display.lower())):
+        return None
+    if specimen and not _BLOOD.search(specimen) and not _is_printed(specimen, around):
+        return None
+    if not _is_unit_of(m["property"], facts.unit):
+        return None
+    return 1 if m["method"] is None or _is_printed(m["method"], around) else None
+
+
+def _is_printed(words: str, around: str) -> bool:
+    shown = {normal(word) for word in re.findall(r"[^\W_]+", around)}
+    return all(normal(word) in shown for word in re.findall(r"[^\W_]+", words))
+
+
+def _is_unit_of(property_: str | None, unit: str | None) -> bool:
+    """Return whether a unit measures a property; an unknown property or unit proves nothing."""
+    if property_ is None:
+        return True
+    kind = _KINDS.get(property_.lower())
+    return kind is None or (unit is not None and kind.fullmatch(fold(unit)) is not None)
+
+
+def _is_same_name(analyte: str, name: str) -> bool:
+    one, other = _core(analyte), _core(name)
+    if one == other and one:
+        return True
+    first, second = _analyte(analyte), _analyte(name)
+    return first is not None and first == second
+
+
+def _core(text: str) -> frozenset[str]:
+    return frozenset(normal(word) for word in re.findall(r"[^\W_]+", text)) - _LOOSE
+
+
+def _analyte(text: str) -> str | None:
+    """Return the analyte of the lexicon that a whole text names."""
+    tokens = tokenize(text)
+    found = list(find_analytes(tokens))
+    if len(found) != 1 or not tokens:
+        return None
+    start, end, analyte = found[0]
+    return analyte.name if (start, end) == (tokens[0].start, tokens[-1].end) else None
