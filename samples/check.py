@@ -1,16 +1,19 @@
-"""Checks that the PDF of a text record says exactly what its truth says.
+"""Checks that the PDF of a text record says exactly what its truth says, and judges the passes.
 
-Raises AssertionError on the first deviation.
+The checks of the print return the deviations. `clinical_differences` compares the stored results of
+Passes 1.5 to 3 with the truth.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from uuid import UUID
 
 import pypdfium2
 
 from samples import truth
+from samples.clinical.compare import Difference, differences
 from samples.layout import Book, LineLayout
 
 _MEASURE = re.compile(
@@ -20,6 +23,17 @@ _MEASURE = re.compile(
 
 
 _TERMS = {"medication", "condition", "symptom", "allergy", "immunization", "procedure"}
+
+
+def clinical_differences(name: str, shell_file_id: UUID) -> list[Difference]:
+    """Return where the stored results of a processed sample differ from its truth.
+
+    Needs a configured Django and its database. A difference with `doubted` is of an entity that
+    carries a flag; every other difference is a defect.
+    """
+    from samples.clinical import stored  # the generator of the samples needs no database
+
+    return differences(truth.load(name), stored.read(shell_file_id))
 
 
 def page_texts(pdf: bytes | Path) -> list[str]:

@@ -17,6 +17,7 @@ from samples import (
     truth,
     visits_record,
 )
+from samples.clinical.extend import extend
 from samples.layout import Book
 
 TEXT_RECORDS: dict[str, Callable[[], Book]] = {
@@ -52,7 +53,7 @@ def _checked(name: str, book: Book) -> tuple[bytes, truth.Record, list[str]]:
     wrong += check.unmarked_measures(book) + check.unmarked_terms(book)
     if wrong:
         raise ValueError(f"{name}: " + "; ".join(wrong[:20]))
-    return pdf, record, texts
+    return pdf, extend(name, book, record), texts
 
 
 def write(name: str, pdf: bytes, record: truth.Record) -> None:
