@@ -1,8 +1,17 @@
--- Creates the two roles of medproc, and gives the present database to the owner role.
+-- Creates the two roles of medproc and the extension vector, and gives the present database to the owner role.
 -- Run as a superuser in medproc's own database; the file can run again.
 -- medproc_owner owns the tables and runs `manage.py migrate`. medproc_app is the role of console,
 -- workers and scheduler; `migrate` grants the role its privileges on the tables.
 BEGIN;
+-- The code search needs pgvector, and only a superuser can create the extension.
+DO $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') THEN
+    RAISE EXCEPTION 'PostgreSQL has no pgvector: install pgvector on the server (on Debian the package '
+      'postgresql-18-pgvector), then run this file again';
+  END IF;
+END $$;
+CREATE EXTENSION IF NOT EXISTS vector;
 DO $$
 DECLARE
   wanted text;
@@ -29,6 +38,9 @@ BEGIN
     UNION ALL
     SELECT format('FUNCTION %s', p.oid::regprocedure) FROM pg_proc p
     WHERE p.pronamespace = 'public'::regnamespace AND p.proowner <> 'medproc_owner'::regrole
+      -- The functions of an extension stay with the extension.
+      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass
+        AND d.objid = p.oid AND d.deptype = 'e')
   LOOP
     EXECUTE format('ALTER %s OWNER TO medproc_owner', object.name);
   END LOOP;

@@ -50,6 +50,8 @@ DURABLE = {
     "log_parameter_max_length_on_error": "0",
     "log_error_verbosity": "terse",
 }
+_VECTOR = "CREATE EXTENSION IF NOT EXISTS vector"
+_HAS_VECTOR = "SELECT 1 FROM pg_extension WHERE extname = 'vector'"
 THROW_AWAY = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -157,12 +159,19 @@ def _launch(places: Places, user: ServerUser, programs: Path, options: dict[str,
 def _make_database(places: Places) -> None:
     with psycopg.connect(places.url_of(SUPERUSER, "postgres"), autocommit=True) as server:
         if server.execute("SELECT 1 FROM pg_database WHERE datname = 'medproc'").fetchone() is None:
+            # Only a superuser can create the extension, so later databases inherit it.
+            with psycopg.connect(places.url_of(SUPERUSER, "template1")) as template:
+                template.execute(_VECTOR)
             server.execute("CREATE DATABASE medproc")
         # One transaction creates both roles, so neither exists without the other.
-        if server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [APPLICATION]).fetchone():
-            return
+        found = server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [APPLICATION])
+        has_roles = found.fetchone() is not None
     with psycopg.connect(places.url_of(SUPERUSER, "medproc"), autocommit=True) as database:
-        database.execute(ROLES.read_bytes())
+        if not has_roles:
+            database.execute(ROLES.read_bytes())
+        elif not database.execute(_HAS_VECTOR).fetchone():
+            # An earlier version created this database.
+            database.execute(_VECTOR)
 
 
 def _disown_stale_locks(places: Places, user: ServerUser) -> None:

@@ -46,6 +46,11 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "file_sweeps",
             # A pass that runs again replaces the lists of the record.
             "record_list_items",
+            # Pass 1.5 that runs again replaces the candidates of an encounter.
+            "pass1_5_code_candidates",
+            # A load replaces the index of a system.
+            "code_search_entries",
+            "code_search_words",
         ),
         DELETABLE,
     ),

@@ -17,6 +17,7 @@ from pipeline.models.clinical import (
     RecordListKind,
     ZoneResult,
 )
+from pipeline.models.code_index import CodeEntry, CodeWord
 from pipeline.models.codes import Code, CodeCandidate, CodeSystem, CodeTerm, SystemKey
 from pipeline.models.discovery import (
     CascadeChain,
@@ -55,8 +56,10 @@ __all__ = [
     "ClinicalMetrics",
     "Code",
     "CodeCandidate",
+    "CodeEntry",
     "CodeSystem",
     "CodeTerm",
+    "CodeWord",
     "DiscoveryMetrics",
     "DiscoverySession",
     "Encounter",

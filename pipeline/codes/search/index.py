@@ -1,0 +1,175 @@
+"""Fill the index of the code search for one code system, inside the loader's transaction.
+
+Sizes and times are in docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from zlib import crc32
+
+from django.db import connection, transaction
+
+from pipeline.codes.search.embedder import NgramEmbedder, literal
+from pipeline.codes.search.families import CodeRow, Entry, entries
+from pipeline.codes.search.words import NEGATED, RESIDUAL, Word
+from pipeline.models import CodeEntry, CodeWord
+from pipeline.models.code_index import GRAM_DIMENSIONS, LEXEME_DIMENSIONS
+
+logger = logging.getLogger(__name__)
+
+OPTIONAL_SHARE = 0.25
+"""A word in brackets may be left out: "(congestive)"."""
+NEGATED_SHARE = 0.12
+"""A text that does not mention ascites usually means "without ascites"."""
+RESIDUAL_COST = {"unspecified": 60, "nos": 30, "unsp": 60}
+"""What it costs to leave such a word unmentioned, in hundredths."""
+RESIDUAL_COST_OTHER = 250
+"""The same for "other" and "specified": such a code names what no other code names."""
+MAX_WEIGHT = 1500
+TOTAL = ""
+"""The word whose row counts all entries of a system."""
+MAX_WORD = 60
+"""Characters of a word that the index keeps; longer words are formulas."""
+STEM_ROWS = 5_000
+
+
+def fill(system_key: str) -> int:
+    """Write the index of a system anew from its codes and terms; return the number of entries.
+
+    Runs in the caller's transaction.
+    """
+    with transaction.atomic():
+        found = entries(_codes(system_key))
+        lexemes = _lexemes({word.text for entry in found for word in entry.words})
+        counts = Counter(
+            lexeme
+            for entry in found
+            for lexeme in {lexeme_of(word, lexemes) for word in entry.words}
+        )
+        CodeEntry.objects.filter(system_id=system_key).delete()
+        CodeWord.objects.filter(system_id=system_key).delete()
+        with connection.cursor() as cursor:
+            _copy(cursor, CodeEntry, _ENTRY, _entry_rows(system_key, found, lexemes, counts))
+            rows = _word_rows(system_key, lexemes, counts, len(found))
+            _copy(cursor, CodeWord, _WORD, rows)
+    return len(found)
+
+
+_ENTRY = ("system_id", "lexemes", "dimensions", "words", "weights", "weight", "codes", "facets")
+_WORD = ("system_id", "word", "lexeme", "entry_count", "length", "grams")
+
+
+def lexeme_of(word: Word, lexemes: dict[str, str]) -> str:
+    """Return the lexeme under which the index has a word; a negated word has its own lexeme."""
+    return (NEGATED if word.is_negated else "") + lexemes[word.text]
+
+
+def dimension(lexeme: str) -> int:
+    """Return the dimension of a lexeme, 1-based."""
+    return crc32(lexeme.encode()) % LEXEME_DIMENSIONS + 1
+
+
+def importance(entry_count: int, total: int) -> float:
+    """Return how much a lexeme tells: its inverse document frequency, about 1 to 11."""
+    return max(0.5, math.log((total + 1) / (entry_count + 0.5)))
+
+
+def _codes(system_key: str) -> list[CodeRow]:
+    terms: defaultdict[int, list[str]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT t.code_id, t.text FROM code_terms t JOIN codes c ON c.id = t.code_id"
+            " WHERE c.system_id = %s AND t.text <> c.display ORDER BY t.id",
+            [system_key],
+        )
+        for code_id, text in cursor:
+            terms[code_id].append(text)
+        cursor.execute(
+            "SELECT id, code, display, parent, billable, kind FROM codes WHERE system_id = %s"
+            " ORDER BY id",
+            [system_key],
+        )
+        return [
+            CodeRow(id_, code, display, parent, billable, kind, tuple(terms.get(id_, ())))
+            for id_, code, display, parent, billable, kind in cursor
+        ]
+
+
+def _lexemes(texts: Iterable[str]) -> dict[str, str]:
+    """Return the stem of each word, by PostgreSQL's English stemmer."""
+    ordered = sorted(texts)
+    found: dict[str, str] = {}
+    with connection.cursor() as cursor:
+        for at in range(0, len(ordered), STEM_ROWS):
+            part = [text[:MAX_WORD] for text in ordered[at : at + STEM_ROWS]]
+            cursor.execute(
+                "SELECT coalesce((ts_lexize('english_stem', word))[1], word)"
+                " FROM unnest(%s::text[]) WITH ORDINALITY AS w (word, n) ORDER BY n",
+                [part],
+            )
+            stems = [stem for (stem,) in cursor]
+            found.update(zip(ordered[at : at + STEM_ROWS], stems, strict=True))
+    return found
+
+
+def _entry_rows(
+    system_key: str, found: Sequence[Entry], lexemes: dict[str, str], counts: Counter[str]
+) -> Iterator[tuple[Any, ...]]:
+    total = len(found)
+    for entry in found:
+        indexed = [lexeme_of(word, lexemes) for word in entry.words]
+        weights = [
+            _cost(word, lexeme, importance(counts[lexeme], total))
+            for word, lexeme in zip(entry.words, indexed, strict=True)
+        ]
+        distinct = sorted(set(indexed))
+        dimensions = {dimension(lexeme) for lexeme in distinct}
+        yield (
+            system_key,
+            " ".join(
+                "'" + lexeme.replace("'", "''").replace("\\", "\\\\") + "'" for lexeme in distinct
+            ),
+            "{" + ",".join(f"{d}:1" for d in sorted(dimensions)) + f"}}/{LEXEME_DIMENSIONS}",
+            [word.prefix + lexemes[word.text] for word in entry.words],
+            weights,
+            float(sum(weights)),
+            entry.codes,
+            [str(facets) for facets in entry.facets],
+        )
+
+
+def _cost(word: Word, lexeme: str, importance_of_word: float) -> int:
+    if word.is_joined:
+        return 0
+    if word.text in RESIDUAL:
+        return RESIDUAL_COST.get(word.text, RESIDUAL_COST_OTHER)
+    share = NEGATED_SHARE if word.is_negated else OPTIONAL_SHARE if word.is_optional else 1.0
+    return min(MAX_WEIGHT, round(importance_of_word * share * 100))
+
+
+def _word_rows(
+    system_key: str, lexemes: dict[str, str], counts: Counter[str], total: int
+) -> Iterator[tuple[Any, ...]]:
+    yield system_key, TOTAL, TOTAL, total, 0, literal([0.0] * GRAM_DIMENSIONS)
+    texts = sorted(lexemes)
+    vectors = NgramEmbedder().vectors(texts)
+    for text, vector in zip(texts, vectors, strict=True):
+        lexeme = lexemes[text]
+        yield system_key, text, lexeme, counts[lexeme], len(text), literal(vector)
+
+
+def _copy(
+    cursor: Any,
+    model: type[CodeEntry] | type[CodeWord],
+    columns: tuple[str, ...],
+    rows: Iterable[tuple[Any, ...]],
+) -> None:
+    names = ", ".join(columns)
+    with cursor.copy(f"COPY {model._meta.db_table} ({names}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)

@@ -1,0 +1,158 @@
+"""A query: the words of an entity's name as slots with alternatives, and its stated facets.
+
+This module is pure. Any text is a query; a text without letters or digits has no slots.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pipeline.codes.search.facets import Facets, Side
+from pipeline.codes.search.phrases import Form, longest, phrases
+from pipeline.codes.search.words import MAX_WORDS, Word, plain, tokens, words_of_tokens
+
+MAX_CHARACTERS = 600
+
+_PLACEHOLDER = 0xE000
+"""The first private character; a placeholder stands for a slot with alternatives."""
+_SIDES = {
+    **dict.fromkeys(("left", "l", "lt", "left-sided", "l-sided", "leftsided"), Side.LEFT),
+    **dict.fromkeys(("right", "r", "rt", "right-sided", "r-sided", "rightsided"), Side.RIGHT),
+    **dict.fromkeys(("bilateral", "bilat", "bilaterally", "bl", "both"), Side.BOTH),
+}
+_TRIMESTER = re.compile(r"\b(first|second|third|1st|2nd|3rd) tri(?:mester)?\b")
+_TRIMESTERS = {"first": "1", "1st": "1", "second": "2", "2nd": "2", "third": "3", "3rd": "3"}
+_ENCOUNTERS = (
+    ("A", re.compile(r"\binitial (?:encounter|visit|enc)\b|\binitial$|\binitial(?= ,)")),
+    (
+        "D",
+        re.compile(
+            r"\b(?:subsequent|f u|follow up|follow-up|fu) (?:encounter|visit|enc)\b"
+            r"|\bsubsequent$|\bsubsequent(?= ,)|(?<=, )(?:f u|follow up|follow-up)\b"
+        ),
+    ),
+    ("S", re.compile(r"\bsequelae?\b(?: of)?|\blate effects?\b(?: of)?")),
+)
+_FRACTURE = re.compile(r"\b(?:fx|fxs|fracture|fractures|fractured|broken)\b")
+_WOUND = re.compile(r"\b(open|compound|closed)\b(?: type(?: (i{1,3}|[123])[abc]?)?\b)?")
+_HEALING = re.compile(r"\b(?:with |w )?(routine|delayed) healing\b|\b(nonunion|malunion)\b")
+_DOSE = re.compile(r"\b\d[\d.,]*\s*(?:mg|mcg|ug|g|ml|units?|iu|meq|mmol|%|puffs?|tabs?)?\b.*$")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One idea of the query; one of the alternatives must be covered."""
+
+    alternatives: tuple[tuple[Word, ...], ...]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A parsed query."""
+
+    slots: tuple[Slot, ...]
+    facets: Facets
+
+    @property
+    def words(self) -> set[str]:
+        """Every word of every alternative."""
+        return {word.text for slot in self.slots for option in slot.alternatives for word in option}
+
+
+def parse(text: str, category: str) -> Query:
+    """Return the query of an entity's name."""
+    text = plain(text[:MAX_CHARACTERS])
+    if category in ("medication", "immunization", "allergy"):
+        text = _DOSE.sub("", text) or text
+    found = tokens(text)[:MAX_WORDS]
+    text, facets = _stated(" ".join(found))
+    found, options = _with_phrases(text.split(), category)
+    found, side = _without_sides(found)
+    slots = tuple(
+        Slot(_alternatives(word, options)) for word in words_of_tokens(found) if not word.is_joined
+    )
+    return Query(
+        _with_joins(slots),
+        Facets(side, facets.trimester, facets.encounter, facets.wound, facets.healing),
+    )
+
+
+def _stated(text: str) -> tuple[str, Facets]:
+    """Return the text without stated facets, and the facets besides the side."""
+    trimester = encounter = wound = healing = ""
+    if match := _TRIMESTER.search(text):
+        trimester = _TRIMESTERS[match[1]]
+        text = text.replace(match[0], " ")
+    for letter, pattern in _ENCOUNTERS:
+        if match := pattern.search(text):
+            encounter = letter
+            text = pattern.sub(" ", text)
+            break
+    if _FRACTURE.search(text):
+        if match := _WOUND.search(text):
+            is_third = match[2] in ("iii", "3")
+            wound = "closed" if match[1] == "closed" else "open3" if is_third else "open"
+            text = text.replace(match[0], " ")
+        if match := _HEALING.search(text):
+            healing = match[1] or match[2]
+            text = text.replace(match[0], " ")
+    return text, Facets(trimester=trimester, encounter=encounter, wound=wound, healing=healing)
+
+
+def _with_phrases(found: list[str], category: str) -> tuple[list[str], list[tuple[Form, ...]]]:
+    """Replace known forms; several alternatives become one placeholder."""
+    known, length = phrases(category), longest(category)
+    replaced: list[str] = []
+    options: list[tuple[Form, ...]] = []
+    at = 0
+    while at < len(found):
+        for size in range(min(length, len(found) - at), 0, -1):
+            alternatives = known.get(tuple(found[at : at + size]))
+            if alternatives is None:
+                continue
+            if len(alternatives) == 1:
+                replaced.extend(alternatives[0])
+            else:
+                replaced.append(chr(_PLACEHOLDER + len(options)))
+                options.append(alternatives)
+            at += size
+            break
+        else:
+            replaced.append(found[at])
+            at += 1
+    return replaced, options
+
+
+def _without_sides(found: list[str]) -> tuple[list[str], Side]:
+    kept: list[str] = []
+    sides: set[Side] = set()
+    before = ""
+    for word in f" {' '.join(found)} ".replace(" b l ", " bilat ").split():
+        if word in _SIDES:
+            sides.add(_SIDES[word])
+        elif not (word in ("side", "sided") and before in _SIDES):
+            kept.append(word)
+        before = word
+    if Side.BOTH in sides or len(sides) > 1:
+        return kept, Side.BOTH
+    return kept, next(iter(sides), Side.NONE)
+
+
+def _alternatives(word: Word, options: list[tuple[Form, ...]]) -> tuple[tuple[Word, ...], ...]:
+    number = ord(word.text[0]) - _PLACEHOLDER
+    if not 0 <= number < len(options):
+        return ((word,),)
+    return tuple(
+        tuple(
+            Word(each.text, each.is_negated or word.is_negated)
+            for each in words_of_tokens(_without_sides(list(form))[0])
+            if not each.is_joined
+        )
+        for form in options[number]
+    )
+
+
+def _with_joins(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+    """Let two neighbours also be one word: "pre eclampsia" and "preeclampsia"."""
+    return slots

@@ -1,0 +1,318 @@
+"""Rank entries by coverage: what the query says and the entry lacks, and the reverse.
+
+This module is pure. A score is between 0 and 1; the reason names counts and facets only, so that
+no text of a document leaves the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.codes.search.facets import SIDE_NAMES, STATED, Facets, Side
+from pipeline.codes.search.query import Query
+from pipeline.codes.search.words import JOINED, NEGATED, RESIDUAL
+
+UNMENTIONED = 0.45
+"""How much a word counts that only the entry has, against a word that both have."""
+UNCOVERED_POWER = 1.4
+"""How steeply the score falls with the part of the query that the entry lacks."""
+CONTRADICTED = 0.5
+"""The share of its score that an entry keeps which states something else."""
+UNKNOWN_WEIGHT = 3.0
+"""The weight of a word that the system does not have."""
+RESIDUAL_WEIGHT = 0.6
+NEGATED_WEIGHT = 0.7
+MIN_COVERAGE = 0.25
+"""An entry that covers less of the query is not offered."""
+
+EXCLUSIVE = (
+    ("acut", "chronic", "subacut"),
+    ("mild", "moder", "sever"),
+    ("first", "second", "third", "fourth"),
+    ("primari", "secondari"),
+    ("upper", "lower"),
+    ("benign", "malign"),
+    ("open", "close"),
+    ("displac", "nondisplac"),
+    ("systol", "diastol"),
+    ("type", "typ"),
+    ("singl", "recurr"),
+    ("male", "femal"),
+    ("anterior", "posterior"),
+    ("medial", "later"),
+    ("personal", "famili"),
+)  # fmt: skip
+"""Stems of which one excludes the others, unless a text states several of them."""
+
+
+@dataclass(frozen=True)
+class Lexeme:
+    """A lexeme of the index that a word of the query may mean."""
+
+    text: str
+    likeness: float
+    """1 for the word itself, less for a word that differs by a few characters."""
+    importance: float
+
+
+@dataclass(frozen=True)
+class Term:
+    """One word of an alternative, with the lexemes that the word may mean."""
+
+    lexemes: tuple[Lexeme, ...]
+    is_negated: bool
+    weight: float
+
+
+@dataclass(frozen=True)
+class Idea:
+    """One slot of a query with the words of one system."""
+
+    alternatives: tuple[tuple[Term, ...], ...]
+    weight: float
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A query with the words of one system."""
+
+    ideas: tuple[Idea, ...]
+    joins: Mapping[int, str]
+    """Number of an idea → the lexeme that the idea and the next idea form together."""
+    weight: float
+    stems: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Found:
+    """One entry that the database found."""
+
+    system: str
+    words: Sequence[str]
+    weights: Sequence[int]
+    codes: Sequence[int]
+    facets: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Match:
+    """How well an entry fits a query, without its facets."""
+
+    score: float
+    covered: int
+    of: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One code with its score."""
+
+    code_id: int
+    system: str
+    score: float
+    reason: str
+    side: Side
+
+
+def resolve(
+    query: Query, known: Mapping[str, Sequence[Lexeme]], joined: Mapping[str, str]
+) -> Resolved:
+    """Return the query with the lexemes of one system.
+
+    `known` names the lexemes of each word, and `joined` the lexeme of two words that are one.
+    """
+    ideas: list[Idea] = []
+    for slot in query.slots:
+        alternatives = tuple(
+            tuple(_term(word.text, word.is_negated, known.get(word.text, ())) for word in option)
+            for option in slot.alternatives
+            if option
+        )
+        usable = tuple(a for a in alternatives if any(term.lexemes for term in a))
+        weights = [sum(term.weight for term in a) for a in usable or alternatives]
+        if weights:
+            ideas.append(Idea(usable, max(weights)))
+    stems = {
+        lexeme.text
+        for idea in ideas
+        for option in idea.alternatives
+        for term in option
+        for lexeme in term.lexemes
+    }
+    joins = {}
+    for at, (left, right) in enumerate(zip(query.slots, query.slots[1:], strict=False)):
+        both = "".join(w.text for s in (left, right) for o in s.alternatives[:1] for w in o[:1])
+        if len(query.slots) == len(ideas) and both in joined:
+            joins[at] = joined[both]
+    return Resolved(tuple(ideas), joins, sum(i.weight for i in ideas) or 1.0, frozenset(stems))
+
+
+def _term(text: str, is_negated: bool, lexemes: Sequence[Lexeme]) -> Term:
+    weight = lexemes[0].importance if lexemes else UNKNOWN_WEIGHT
+    if text in RESIDUAL:
+        weight = RESIDUAL_WEIGHT
+    return Term(tuple(lexemes), is_negated, weight * (NEGATED_WEIGHT if is_negated else 1.0))
+
+
+def match(query: Resolved, entry: Found) -> Match | None:
+    """Return how well an entry fits, or None for an entry that covers too little."""
+    places: dict[str, int] = {}
+    negated: dict[str, int] = {}
+    for at, word in enumerate(entry.words):
+        if word[0] == NEGATED:
+            negated.setdefault(word[1:], at)
+        else:
+            places.setdefault(word[1:] if word[0] in "?=" else word, at)
+    matched: set[int] = set()
+    covered = 0.0
+    count = 0
+    contradictions = 0
+    taken = -1
+    for number, idea in enumerate(query.ideas):
+        if number == taken:
+            covered += idea.weight
+            count += 1
+            continue
+        best = 0.0
+        best_places: tuple[int, ...] = ()
+        for option in idea.alternatives:
+            share, found, against = _covered(option, places, negated)
+            if share > best:
+                best, best_places = share, found
+            if against and share == 0:
+                contradictions += against
+        join = query.joins.get(number)
+        if best < 1 and join is not None and join in places:
+            best, best_places, taken = 1.0, (places[join],), number + 1
+        covered += best * idea.weight
+        count += best >= 0.6
+        matched.update(best_places)
+    share = covered / query.weight
+    if share < MIN_COVERAGE:
+        return None
+    for at in tuple(matched):
+        if entry.words[at][0] == JOINED:
+            matched.update(range(max(0, at - 2), at))
+    known = sum(entry.weights[at] for at in matched) / 100
+    unmentioned = sum(w for at, w in enumerate(entry.weights) if at not in matched) / 100
+    score = share**UNCOVERED_POWER * (known + 0.5) / (known + 0.5 + UNMENTIONED * unmentioned)
+    contradictions += _contradictions(query.stems, places)
+    return Match(min(1.0, score * CONTRADICTED**contradictions), count, len(query.ideas))
+
+
+def _covered(
+    option: Sequence[Term], places: Mapping[str, int], negated: Mapping[str, int]
+) -> tuple[float, tuple[int, ...], int]:
+    total = got = 0.0
+    found: list[int] = []
+    against = 0
+    for term in option:
+        total += term.weight
+        wanted, opposite = (negated, places) if term.is_negated else (places, negated)
+        for lexeme in term.lexemes:
+            if lexeme.text in wanted:
+                got += term.weight * lexeme.likeness
+                found.append(wanted[lexeme.text])
+                break
+        else:
+            against += any(lexeme.text in opposite for lexeme in term.lexemes[:1])
+    return (got / total if total else 0.0), tuple(found), against
+
+
+def _contradictions(stems: frozenset[str], places: Mapping[str, int]) -> int:
+    count = 0
+    for group in EXCLUSIVE:
+        stated = {stem for stem in group if stem in stems}
+        if stated:
+            printed = {stem for stem in group if stem in places}
+            count += bool(printed) and not stated & printed
+    numbers = {stem for stem in stems if stem[0].isdigit()}
+    if numbers:
+        printed = {word for word in places if word[0].isdigit()}
+        count += bool(printed) and not numbers & printed
+    return count
+
+
+def choices(query: Query, entry: Found, found: Match) -> list[Choice]:
+    """Return the codes of an entry that the stated facets permit, best first."""
+    chosen = []
+    for code_id, text in zip(entry.codes, entry.facets, strict=True):
+        facets = Facets.read(text)
+        fit = _fit(query.facets, facets)
+        if fit is not None:
+            share, stated = fit
+            reason = f"{found.covered} of {found.of} words"
+            if stated:
+                reason += "; " + ", ".join(stated)
+            chosen.append(
+                Choice(code_id, entry.system, round(found.score * share, 4), reason, facets.side)
+            )
+    return sorted(chosen, key=lambda choice: (-choice.score, choice.code_id))
+
+
+def _fit(stated: Facets, of_code: Facets) -> tuple[float, list[str]] | None:
+    """Return the share of the score that a code keeps, with reasons; None for a contradiction."""
+    share = 1.0
+    reasons: list[str] = []
+    if stated.side is not Side.NONE:
+        if of_code.side is stated.side:
+            reasons.append(f"laterality {SIDE_NAMES[stated.side]}")
+        elif of_code.side in STATED:
+            return None
+        else:
+            share *= 0.8 if of_code.side is Side.OPEN else 0.9
+    elif of_code.side in STATED:
+        share *= 0.75
+        reasons.append(f"laterality {SIDE_NAMES[of_code.side]} is not stated")
+    if of_code.trimester:
+        if stated.trimester:
+            if of_code.trimester == stated.trimester:
+                reasons.append(f"trimester {stated.trimester}")
+            elif of_code.trimester == "0":
+                share *= 0.8
+            else:
+                return None
+        elif of_code.trimester != "0":
+            share *= 0.8
+    if of_code.encounter:
+        wanted = stated.encounter or ("D" if stated.healing else "A")
+        if of_code.encounter != wanted:
+            if stated.encounter:
+                share *= 0.5
+            else:
+                share *= 0.9 if of_code.encounter == "D" else 0.85
+        elif stated.encounter:
+            reasons.append(
+                {"A": "initial", "D": "subsequent", "S": "sequela"}[wanted] + " encounter"
+            )
+    if of_code.wound:
+        wanted_wound = stated.wound or "closed"
+        if of_code.wound != wanted_wound:
+            share *= 0.7 if stated.wound else 0.9
+        elif stated.wound:
+            reasons.append("wound open" if wanted_wound != "closed" else "wound closed")
+    if of_code.healing:
+        wanted_healing = stated.healing or "routine"
+        if of_code.healing != wanted_healing:
+            share *= 0.7 if stated.healing else 0.9
+        elif stated.healing:
+            reasons.append(f"healing {wanted_healing}")
+    if of_code.fetus not in ("", "0"):
+        share *= 0.8
+    return share, reasons
+
+
+def best(chosen: Iterable[Choice], limit: int) -> list[Choice]:
+    """Return the best codes, each once, with the laterality rules of the module `search`."""
+    by_code: dict[int, Choice] = {}
+    for choice in chosen:
+        known = by_code.get(choice.code_id)
+        if known is None or known.score < choice.score:
+            by_code[choice.code_id] = choice
+    return sorted(by_code.values(), key=lambda c: (-c.score, c.code_id))[:limit]
+
+
+def scaled(choice: Choice, share: float) -> Choice:
+    """Return the choice with a part of its score."""
+    return replace(choice, score=round(choice.score * share, 4))

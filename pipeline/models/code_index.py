@@ -1,0 +1,80 @@
+"""The index of the code search: what a term says, and which codes the term leads to.
+
+`codes.search.index.fill` writes both tables, once per load of a code system.
+"""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from pgvector.django import HalfVectorField, SparseVectorField
+
+from pipeline.models.codes import CodeSystem
+
+LEXEME_DIMENSIONS = 999_999_937
+"""Dimensions of `CodeEntry.dimensions`; a prime below pgvector's limit of 1,000,000,000."""
+GRAM_DIMENSIONS = 128
+"""Dimensions of `CodeWord.grams`."""
+
+
+class CodeEntry(models.Model):
+    """One term without its facets (side, trimester, encounter), with all codes that share it."""
+
+    id = models.BigAutoField(primary_key=True)
+    system = models.ForeignKey(
+        CodeSystem, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    lexemes = SearchVectorField()
+    dimensions = SparseVectorField(dimensions=LEXEME_DIMENSIONS)
+    """1 at the hash of each lexeme; the inner product with a query is the covered weight."""
+    words = ArrayField(models.TextField())
+    """The lexemes in the order of the text; `codes.search.words` explains the prefixes."""
+    weights = ArrayField(models.SmallIntegerField())
+    """What it costs to leave a word of `words` unmentioned, in hundredths."""
+    weight = models.FloatField()
+    """Sum of `weights`."""
+    codes = ArrayField(models.BigIntegerField())
+    """Ids of `codes`."""
+    facets = ArrayField(models.TextField())
+    """The facets of each code, as `codes.search.facets` writes them."""
+
+    class Meta:
+        db_table = "code_search_entries"
+        db_table_comment = "Index of the code search: terms without facets, with their codes."
+        indexes = [
+            # No pending list: the first search after a load is as fast as any other search.
+            GinIndex(fields=["lexemes"], name="idx_code_entries_lexemes", fastupdate=False),
+            models.Index(fields=["system"], name="idx_code_entries_system"),
+        ]
+
+    def __str__(self) -> str:
+        return f"entry {self.pk} of {self.system_id}"
+
+
+class CodeWord(models.Model):
+    """One word of the terms of a system, with the vector of its character n-grams."""
+
+    id = models.BigAutoField(primary_key=True)
+    system = models.ForeignKey(
+        CodeSystem, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    word = models.TextField()
+    lexeme = models.TextField()
+    """The stem of the word, as PostgreSQL's English stemmer writes it."""
+    entry_count = models.IntegerField()
+    """Entries that contain the lexeme."""
+    length = models.SmallIntegerField()
+    grams = HalfVectorField(dimensions=GRAM_DIMENSIONS)
+
+    class Meta:
+        db_table = "code_search_words"
+        db_table_comment = "Words of the code search, with their character n-grams."
+        indexes = [
+            models.Index(fields=["system", "lexeme"], name="idx_code_words_lexeme"),
+            models.Index(fields=["system", "length"], name="idx_code_words_length"),
+        ]
+
+    def __str__(self) -> str:
+        return f"word {self.pk} of {self.system_id}"
