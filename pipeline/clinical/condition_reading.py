@@ -22,6 +22,11 @@ _ONSET_COLUMN = re.compile(r"(?:date[ ]of[ ])?onset(?:[ ]date)?|date[ ]of[ ]onse
 _END_COLUMN = re.compile(
     r"(?:date[ ])?resolved(?:[ ](?:on|date))?|resolution(?:[ ]date)?|abatement(?:[ ]date)?", re.I
 )
+_ENDS = re.compile(r"\b(?:resolution|resolv(?:ed|es|ing)|remission)\b", re.I)
+_TWO_SIDES = re.compile(
+    r"\b(?:left|right)[ ]*(?:and[ ](?:left|right)|or|/|>|<|&|greater[ ]than|more[ ]than|worse[ ]than)",
+    re.I,
+)
 _ABOVE = 40
 """The most lines between an item and the heading of its list."""
 
@@ -39,7 +44,12 @@ def read_condition(facts: EntityFacts, evidence: Evidence) -> dict[str, str]:
     verification = _verification(facts, evidence)
     if verification:
         found["verification"] = verification
-    if facts.negated or verification == "entered-in-error":
+    if verification == "entered-in-error":
+        return found
+    if facts.negated:
+        if _ENDS.search(f"{evidence.before[-40:]} {evidence.after[:40]}"):
+            # A condition that ends was there; the structurer flags the contradiction.
+            found["status"] = "resolved"
         return found
     if facts.certainty != "hypothetical" and (grade := severity_of(facts, evidence)):
         found["severity"] = grade
@@ -181,10 +191,8 @@ def _place(facts: EntityFacts, evidence: Evidence) -> Iterator[tuple[str, str]]:
         sides.add(_side(m))
     if m := words.SIDE_BEHIND.match(after):
         sides.add(_side(m))
-    both = re.search(
-        r"\b(?:left|right)[ ]?(?:and|or|/|,|>|<|&|greater)", mention + after[:40], re.I
-    )
-    if len(sides) == 1 and not both:
+    around = f"{before[-30:]}{mention}{after[:40]}"
+    if len(sides) == 1 and not _TWO_SIDES.search(around):
         yield "laterality", sides.pop()
     sites = {m.group().lower(): m.group() for m in words.SITE_IN.finditer(mention)}
     if m := words.SITE_BEHIND.match(after):

@@ -34,8 +34,9 @@ _SAME = {
     "renal": "kidney", "hepatic": "liver", "cardiac": "heart", "gastric": "stomach",
     "tumour": "tumor", "anaemia": "anemia", "oedema": "edema", "haemorrhage": "hemorrhage",
     "diarrhoea": "diarrhea", "oesophageal": "esophageal", "esophagu": "esophageal",
-    "aching": "ache", "painful": "pain", "ii": "2", "iii": "3", "iv": "4", "abdomen": "abdominal",
-    "diabetic": "diabetes", "bilaterally": "bilateral", "both": "bilateral", "lt": "left", "rt": "right",
+    "aching": "ache", "painful": "pain", "ii": "2", "iii": "3", "iv": "4",
+    "abdomen": "abdominal",
+    "diabetic": "diabete", "bilaterally": "bilateral", "both": "bilateral", "lt": "left", "rt": "right",
 }  # fmt: skip
 _AXIS = (
     r"(?:organism|sites?|type|cause|severity|trimester|episode|stage|nature|degree|location|part"
@@ -47,8 +48,9 @@ _NOT_SPECIFIED = re.compile(
     re.I,
 )
 _WITHOUT = re.compile(
-    r"\bnot[ ]specified[ ]as[ ](?P<as>[^,;]*)|\b(?:without|not)[ ](?P<no>[^,;]*)|\b(?P<un>un"
-    r"complicated)\b",
+    r"\bnot[ ]specified[ ]as[ ](?P<as>[^,;]*)"
+    r"|\b(?:without|not)[ ](?P<no>[^,;]*?)(?=[ ](?:in|with|due[ ]to)[ ]|[,;]|$)"
+    r"|\b(?P<un>uncomplicated)\b",
     re.I,
 )
 _JOINED = re.compile(
