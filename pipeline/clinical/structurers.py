@@ -9,14 +9,18 @@ from pipeline.clinical.allergies import allergy_attributes
 from pipeline.clinical.attributes import ATTRIBUTES
 from pipeline.clinical.conditions import condition_attributes
 from pipeline.clinical.immunizations import immunization_attributes
+from pipeline.clinical.labs import lab_attributes
 from pipeline.clinical.medications.structure import medication_attributes
 from pipeline.clinical.procedures import procedure_attributes
 from pipeline.clinical.structured import Printed, Structured, Structurer
+from pipeline.clinical.vitals import vital_attributes
 
 STRUCTURERS: dict[str, Structurer] = {
     "condition": condition_attributes,
     "symptom": condition_attributes,
     "medication": medication_attributes,
+    "lab": lab_attributes,
+    "vital": vital_attributes,
     "allergy": allergy_attributes,
     "immunization": immunization_attributes,
     "procedure": procedure_attributes,

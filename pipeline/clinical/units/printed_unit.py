@@ -26,8 +26,8 @@ _CELL_COUNT = re.compile(
 )
 _NO_COUNT = re.compile(r"\b(?:poietin|sedimentation|esterase|volume|width|mcv|mpv|rdw)\b", re.I)
 _ENZYME = re.compile(
-    r"\w{3,}ase\b|\b(?:ast|sgot|alt|sgpt|alp|ggtp?|gamma[ -]?gt|ldh?|ck|cpk|ck[ -]?mb|che|alkp"
-    r"|alk[ -]?phos|got|gpt|g[ -]?6[ -]?pd)\b",
+    r"\w{3,}ase\b|\benzyme\b|\b(?:ast|sgot|alt|sgpt|alp|ggtp?|gamma[ -]?gt|ldh?|ck|cpk|ck[ -]?mb"
+    r"|che|alkp|alk[ -]?phos|got|gpt|g[ -]?6[ -]?pd)\b",
     re.I,
 )
 _PROTEIN = re.compile(

@@ -1,0 +1,27 @@
+"""A printed value and the unit behind it."""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.clinical.numbers import read_number
+from pipeline.clinical.units import UnitContext, ucum_code
+
+_LONGEST = 80
+_WITH_UNIT = re.compile(r"(?P<number>.*[0-9.)½¼¾])[ ]?(?P<unit>[%°º/µμ#\"”″A-Za-z\[{].*)")
+
+
+def split_unit(value: str, unit: str | None, context: UnitContext, name: str) -> tuple[str, str]:
+    """Return a value and its unit apart (`7.2%`); the unit is "" if none is printed.
+
+    The end of a value is its unit only if the unit has a UCUM code, or is the unit of the row.
+    """
+    m = _WITH_UNIT.fullmatch(" ".join(value.split())) if len(value) <= _LONGEST else None
+    if m is None or not read_number(m["number"], has_fractions=True).is_understood:
+        return value, unit or ""
+    tail = m["unit"].strip()
+    if unit is None or not unit.strip():
+        is_unit = ucum_code(tail, context=context, name=name) is not None
+    else:
+        is_unit = tail.casefold() == unit.strip().casefold()
+    return (m["number"], tail) if is_unit else (value, unit or "")
