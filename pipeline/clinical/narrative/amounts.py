@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from pipeline.clinical.narrative.text import Token, tokens_of, words_of
+from pipeline.clinical.narrative.text import SentenceToken, tokens_of, words_of
 
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _PLAIN = re.compile(r"[0-9]*\.?[0-9]+")
@@ -76,7 +76,7 @@ _LONGEST = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Amount:
+class StatedAmount:
     """One number, or two of a range, a ratio or a blood pressure."""
 
     printed: str
@@ -89,7 +89,7 @@ class Amount:
     unit: str = ""
     """Unit in one spelling; empty without a unit."""
 
-    def equals(self, other: Amount) -> bool:
+    def equals(self, other: StatedAmount) -> bool:
         """Return whether both state the same number, whatever the units."""
         return (
             (self.join, self.comparator, self.negative)
@@ -127,8 +127,8 @@ def unit_of(printed: str | None) -> str:
 
 
 def read_amount(
-    tokens: Sequence[Token], at: int, units: Iterable[str]
-) -> tuple[Amount, int] | None:
+    tokens: Sequence[SentenceToken], at: int, units: Iterable[str]
+) -> tuple[StatedAmount, int] | None:
     """Return the amount that begins at a token, and the token after it.
 
     `units` are the units of the cited entities, in one spelling.
@@ -154,7 +154,7 @@ def read_amount(
     at = max(at, after)
     printed = " ".join(t.text for t in tokens[begin:at])
     return (
-        Amount(
+        StatedAmount(
             printed=printed,
             first=first,
             second=second,
@@ -167,7 +167,7 @@ def read_amount(
     )
 
 
-def whole_amount(printed: str | None, unit: str | None = None) -> Amount | None:
+def whole_amount(printed: str | None, unit: str | None = None) -> StatedAmount | None:
     """Return the amount that a printed attribute consists of; None if there is more text."""
     tokens = tokens_of(printed or "")
     wanted = unit_of(unit)
@@ -185,7 +185,7 @@ def whole_amount(printed: str | None, unit: str | None = None) -> Amount | None:
     return amount
 
 
-def amounts_in(printed: str | None) -> list[Amount]:
+def amounts_in(printed: str | None) -> list[StatedAmount]:
     """Return all amounts of a text."""
     tokens = tokens_of(printed or "")
     found, at = [], 0
@@ -199,8 +199,8 @@ def amounts_in(printed: str | None) -> list[Amount]:
     return found
 
 
-def _with_unit(amount: Amount, unit: str) -> Amount:
-    return Amount(
+def _with_unit(amount: StatedAmount, unit: str) -> StatedAmount:
+    return StatedAmount(
         printed=amount.printed,
         first=amount.first,
         second=amount.second,
@@ -211,7 +211,7 @@ def _with_unit(amount: Amount, unit: str) -> Amount:
     )
 
 
-def _is_sign(tokens: Sequence[Token], at: int) -> bool:
+def _is_sign(tokens: Sequence[SentenceToken], at: int) -> bool:
     """Return whether a dash begins a word and a number follows without a space."""
     part = tokens[at : at + 2]
     return (
@@ -223,7 +223,7 @@ def _is_sign(tokens: Sequence[Token], at: int) -> bool:
     )
 
 
-def _comparator(tokens: Sequence[Token], at: int) -> tuple[str, int]:
+def _comparator(tokens: Sequence[SentenceToken], at: int) -> tuple[str, int]:
     for phrase, sign in _COMPARATORS:
         end = at + len(phrase)
         if tuple(t.text for t in tokens[at:end]) == phrase:
@@ -231,7 +231,7 @@ def _comparator(tokens: Sequence[Token], at: int) -> tuple[str, int]:
     return "", at
 
 
-def _number(tokens: Sequence[Token], at: int) -> str | None:
+def _number(tokens: Sequence[SentenceToken], at: int) -> str | None:
     if at >= len(tokens):
         return None
     token = tokens[at]
@@ -240,7 +240,7 @@ def _number(tokens: Sequence[Token], at: int) -> str | None:
     return _NUMBER_WORDS.get(token.text) if token.is_word else None
 
 
-def _second(tokens: Sequence[Token], at: int) -> tuple[str, str, int]:
+def _second(tokens: Sequence[SentenceToken], at: int) -> tuple[str, str, int]:
     """Return join, second number and the token after them."""
     if at >= len(tokens):
         return "", "", at
@@ -257,7 +257,7 @@ def _second(tokens: Sequence[Token], at: int) -> tuple[str, str, int]:
     return "", "", at
 
 
-def _unit(tokens: Sequence[Token], at: int, known: frozenset[str]) -> tuple[str, int]:
+def _unit(tokens: Sequence[SentenceToken], at: int, known: frozenset[str]) -> tuple[str, int]:
     """Return the longest unit at a token, and the token after the unit."""
     if at < len(tokens) and tokens[at].text == "-" and not tokens[at].spaced:
         hyphened = _unit(tokens, at + 1, known)

@@ -6,22 +6,21 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative.claims import reasons_for
-from pipeline.clinical.narrative.items import Item, Kind, items_of
-from pipeline.clinical.narrative.known import Known, known_of, singular
+from pipeline.clinical.narrative.items import PartKind, SentencePart, items_of
+from pipeline.clinical.narrative.known import CitedEntity, known_of, singular
 from pipeline.clinical.narrative.reasons import Reason, reason
 from pipeline.clinical.narrative.text import (
     has_control_characters,
     is_familiar,
     tokens_of,
-    words_of,
 )
 from pipeline.clinical.narrative.told import Told, statement_of
 
 _LONGEST_TEXT = 2_000
 _CODES = {
-    Kind.AMOUNT: Reason.NUMBER,
-    Kind.FREQUENCY: Reason.NUMBER,
-    Kind.DATE: Reason.DATE,
+    PartKind.AMOUNT: Reason.NUMBER,
+    PartKind.FREQUENCY: Reason.NUMBER,
+    PartKind.DATE: Reason.DATE,
 }
 _CODES_OF_CUES = {
     "negation": Reason.NEGATION,
@@ -62,18 +61,18 @@ def check(
     return tuple(found)
 
 
-def _foreign(text: str, cited: Sequence[Known]) -> Iterator[str]:
+def _foreign(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
     """Yield the parts that are no English prose and do not stand in a cited entity."""
     if has_control_characters(text):
         yield reason(Reason.WORD, "control character")
-    names = {word for known in cited for word in words_of(known.facts.name)}
+    names = {token for known in cited for token in known.printed_name}
     for token in tokens_of(text):
         if not is_familiar(token) and token.text not in names:
             code = Reason.NUMBER if token.text.isnumeric() else Reason.WORD
             yield reason(code, token.text)
 
 
-def _stated(text: str, cited: Sequence[Known]) -> Iterator[str]:
+def _stated(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
     items = items_of(text, cited)
     statement = statement_of(items, cited)
     for item in statement.strays:
@@ -89,7 +88,7 @@ def _stated(text: str, cited: Sequence[Known]) -> Iterator[str]:
             yield reason(Reason.NAME, known.facts.key)
 
 
-def _sources(told: Told, cited: Sequence[Known]) -> frozenset[int]:
+def _sources(told: Told, cited: Sequence[CitedEntity]) -> frozenset[int]:
     """Return the entities of a name: allergies where the sentence speaks of an allergy."""
     sources = told.name.sources
     allergies = frozenset(i for i in sources if cited[i].facts.category == "allergy")
@@ -98,20 +97,20 @@ def _sources(told: Told, cited: Sequence[Known]) -> frozenset[int]:
     return sources
 
 
-def _stray(item: Item, cited: Sequence[Known]) -> Iterator[str]:
+def _stray(item: SentencePart, cited: Sequence[CitedEntity]) -> Iterator[str]:
     kind = item.phrase.kind
-    if item.kind is Kind.CUE and item.phrase.direction == "encounter":
+    if item.kind is PartKind.CUE and item.phrase.direction == "encounter":
         if not all(known.facts.encounter_type == kind for known in cited):
             yield reason(Reason.WORD, item.text)
         return
     if (
-        item.kind is Kind.CUE
+        item.kind is PartKind.CUE
         and kind == "family"
         and any(known.facts.experiencer == "family" for known in cited)
     ):
         # The first of two words for one person, such as "maternal" or "family history".
         return
-    if item.kind is Kind.CUE and all(known.has(singular(item.words)) for known in cited):
+    if item.kind is PartKind.CUE and all(known.has(singular(item.words)) for known in cited):
         return
-    code = _CODES_OF_CUES.get(kind, Reason.WORD if item.kind is not Kind.CUE else Reason.STATUS)
+    code = _CODES_OF_CUES.get(kind, Reason.WORD if item.kind is not PartKind.CUE else Reason.STATUS)
     yield reason(_CODES.get(item.kind, code), item.text)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from pipeline.clinical.narrative.items import Item, Kind
-from pipeline.clinical.narrative.known import Known, singular
+from pipeline.clinical.narrative.items import PartKind, SentencePart
+from pipeline.clinical.narrative.known import CitedEntity, singular
 from pipeline.clinical.narrative.numbers import amount_reasons
 from pipeline.clinical.narrative.printed_dates import StatedDate
 from pipeline.clinical.narrative.reasons import Reason, reason
@@ -35,7 +35,7 @@ _STOP_CONTEXT = {"until", "stopped", "discontinued", "through", "ended", "ending
 
 
 def reasons_for(
-    told: Told, candidates: Sequence[tuple[int, Known]]
+    told: Told, candidates: Sequence[tuple[int, CitedEntity]]
 ) -> tuple[list[str], frozenset[int]]:
     """Return why no candidate supports what is told, and the entities that the name covers.
 
@@ -45,44 +45,40 @@ def reasons_for(
     if not any(run for run in runs):
         found = [why for _, known in candidates for why in _of_one(told, (), known)]
         return found, frozenset(i for i, _ in candidates)
-    covered: set[int] = set()
-    found = []
-    first_found: list[str] = []
 
     @cache
-    def fits(begin: int, end: int) -> int | None:
-        """Return the entity that states everything between two runs."""
+    def fitting(begin: int, end: int) -> tuple[int, ...]:
+        """Return the entities that state everything between two runs."""
         parts = tuple(part for run in runs[begin:end] for part in run)
-        for index, known in candidates:
-            if not any(_of_one(told, parts, known)):
-                return index
-        return None
+        return tuple(i for i, known in candidates if not any(_of_one(told, parts, known)))
 
     @cache
-    def split(begin: int) -> tuple[int, ...] | None:
+    def split(begin: int) -> tuple[tuple[int, ...], ...] | None:
         if begin == len(runs):
             return ()
         for end in range(len(runs), begin, -1):
-            index = fits(begin, end)
-            rest = split(end) if index is not None else None
-            if index is not None and rest is not None:
-                return (index, *rest)
+            rest = split(end) if fitting(begin, end) else None
+            if rest is not None:
+                return (fitting(begin, end), *rest)
         return None
 
-    split_into = split(0)
-    if split_into is not None:
-        return [], frozenset(split_into)
+    groups = split(0)
+    if groups is not None:
+        found = list(_order([group[0] for group in groups], dict(candidates)))
+        return found, frozenset(i for group in groups for i in group)
     parts = tuple(part for run in runs for part in run)
-    for _, known in candidates:
-        found = list(_of_one(told, parts, known))
-        first_found = first_found or found
-        if len(found) < len(first_found):
-            first_found = found
-    covered |= {i for i, _ in candidates}
-    return first_found, frozenset(covered)
+    attempts = [list(_of_one(told, parts, known)) for _, known in candidates]
+    return min(attempts, key=len), frozenset(i for i, _ in candidates)
 
 
-_Part = tuple[Item, str]
+def _order(indices: Sequence[int], known: Mapping[int, CitedEntity]) -> Iterator[str]:
+    """Yield the doses of a taper that are told in another order."""
+    steps = [step for i in indices if (step := known[i].facts.step) is not None]
+    if steps != sorted(steps):
+        yield reason(Reason.NUMBER, "order of steps")
+
+
+_Part = tuple[SentencePart, str]
 
 
 def _runs(told: Told) -> Iterator[list[_Part]]:
@@ -91,18 +87,18 @@ def _runs(told: Told) -> Iterator[list[_Part]]:
     run: list[_Part] = list(leading)
     has_amount = False
     for part in told.parts:
-        if part[0].kind is Kind.AMOUNT and has_amount:
+        if part[0].kind is PartKind.AMOUNT and has_amount:
             yield run
             run = list(leading)
-        has_amount = has_amount or part[0].kind is Kind.AMOUNT
+        has_amount = has_amount or part[0].kind is PartKind.AMOUNT
         run.append(part)
     if run or not told.parts:
         yield run
 
 
-def _of_one(told: Told, parts: Sequence[_Part], known: Known) -> Iterator[str]:
+def _of_one(told: Told, parts: Sequence[_Part], known: CitedEntity) -> Iterator[str]:
     """Yield why one entity does not state what is told."""
-    dated = [part for part in parts if part[0].kind is Kind.DATE]
+    dated = [part for part in parts if part[0].kind is PartKind.DATE]
     yield from _negation(told, known)
     yield from _person(told, known)
     yield from _certainty(told, known)
@@ -117,20 +113,20 @@ def _of_one(told: Told, parts: Sequence[_Part], known: Known) -> Iterator[str]:
         if not _date_fits(item.date, context, known):
             yield reason(Reason.DATE, item.text)
     for item, _ in parts:
-        if item.kind is Kind.FREQUENCY and item.key not in known.frequencies:
+        if item.kind is PartKind.FREQUENCY and item.key not in known.frequencies:
             yield reason(Reason.NUMBER, item.text)
-        if item.kind is Kind.ROUTE and item.key not in known.routes:
+        if item.kind is PartKind.ROUTE and item.key not in known.routes:
             yield reason(Reason.WORD, item.text)
-        if item.kind is Kind.TEXT and item.words not in known.texts:
+        if item.kind is PartKind.TEXT and item.words not in known.texts:
             yield reason(Reason.WORD, item.text)
 
 
-def _is_own(stated: StatedDate | None, known: Known) -> bool:
+def _is_own(stated: StatedDate | None, known: CitedEntity) -> bool:
     dates = (*known.own_dates, *known.stops)
     return stated is not None and any(stated.fits(each) for each in dates)
 
 
-def _date_fits(stated: StatedDate, context: str, known: Known) -> bool:
+def _date_fits(stated: StatedDate, context: str, known: CitedEntity) -> bool:
     words = set(context.partition(" |")[0].split(" "))
     if words & _START_CONTEXT:
         return any(stated.fits(each) for each in known.starts)
@@ -145,7 +141,7 @@ def _date_fits(stated: StatedDate, context: str, known: Known) -> bool:
     return False
 
 
-def _negation(told: Told, known: Known) -> Iterator[str]:
+def _negation(told: Told, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds("negation")
     if _DENIAL_IN_NAME & set(told.name.words) and not cues:
         return
@@ -158,12 +154,12 @@ def _negation(told: Told, known: Known) -> Iterator[str]:
         yield reason(Reason.NEGATION, cues[0].text if cues else told.name.text)
 
 
-def _is_list_of_denials(cues: Sequence[Item]) -> bool:
+def _is_list_of_denials(cues: Sequence[SentencePart]) -> bool:
     """Return whether the cues only repeat one denial: `denies any fever, no cough`."""
     return {cue.text for cue in cues} <= {"neither", "nor"}
 
 
-def _person(told: Told, known: Known) -> Iterator[str]:
+def _person(told: Told, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds("family", "other")
     wanted = known.facts.experiencer if known.facts.experiencer in ("family", "other") else None
     kinds = {cue.phrase.kind for cue in cues}
@@ -181,7 +177,7 @@ def _person(told: Told, known: Known) -> Iterator[str]:
             yield reason(Reason.PERSON, cue.text)
 
 
-def _certainty(told: Told, known: Known) -> Iterator[str]:
+def _certainty(told: Told, known: CitedEntity) -> Iterator[str]:
     said = {kind for kind in ("possible", "hypothetical") if told.kinds(kind)}
     wanted = known.certainty
     if wanted == "hypothetical" and known.facts.category in ("medication", "procedure"):
@@ -199,7 +195,7 @@ def _certainty(told: Told, known: Known) -> Iterator[str]:
         yield reason(Reason.CERTAINTY, cues[0].text if cues else told.name.text)
 
 
-def _time(told: Told, known: Known, *, has_own_date: bool) -> Iterator[str]:
+def _time(told: Told, known: CitedEntity, *, has_own_date: bool) -> Iterator[str]:
     historical = known.facts.temporality == "historical"
     ended = known.attribute("clinical_status") in ("resolved", "inactive", "remission")
     stopped = known.status == "stopped"
@@ -211,7 +207,8 @@ def _time(told: Told, known: Known, *, has_own_date: bool) -> Iterator[str]:
                 yield reason(Reason.STATUS, cue.text)
         elif not (historical or stopped or ended):
             yield reason(Reason.TEMPORALITY, cue.text)
-    conveyed = told.kinds("history", "stopped") or has_own_date
+    family = [cue for cue in told.kinds("family") if "history" in cue.words]
+    conveyed = told.kinds("history", "stopped") or has_own_date or family
     if historical and not conveyed and known.status not in ("on_hold", "not_started"):
         yield reason(Reason.TEMPORALITY, told.name.text)
     planned = _is_planned(known)
@@ -224,7 +221,7 @@ def _time(told: Told, known: Known, *, has_own_date: bool) -> Iterator[str]:
             yield reason(Reason.TEMPORALITY, cue.text)
 
 
-def _is_planned(known: Known) -> bool:
+def _is_planned(known: CitedEntity) -> bool:
     if known.status is not None:
         return known.status == "planned"
     if known.attribute("status") in ("planned", "preparation"):
@@ -232,7 +229,7 @@ def _is_planned(known: Known) -> bool:
     return known.facts.temporality == "planned"
 
 
-def _status(told: Told, known: Known) -> Iterator[str]:
+def _status(told: Told, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds(
         "stopped", "on_hold", "not_started", "in_error", "changed", "active", "started"
     )
@@ -266,14 +263,14 @@ def _status(told: Told, known: Known) -> Iterator[str]:
                 yield reason(Reason.STATUS, cue.text)
 
 
-def _is_plain_use(cue: Item, known: Known) -> bool:
+def _is_plain_use(cue: SentencePart, known: CitedEntity) -> bool:
     """Return whether a word about medications is plain English about another entity."""
     if known.facts.category == "immunization":
         return cue.text in ("declined", "refused", "not given", "was not given") and known.is_denied
     return known.has(cue.words)
 
 
-def _category(told: Told, known: Known) -> Iterator[str]:
+def _category(told: Told, known: CitedEntity) -> Iterator[str]:
     is_allergy = known.facts.category == "allergy"
     cues = told.kinds("allergy")
     if is_allergy and not cues and not {"allergy", "allergic"} & set(told.name.words):
@@ -286,7 +283,7 @@ def _category(told: Told, known: Known) -> Iterator[str]:
             yield reason(Reason.WORD, f"for {purpose.text}")
 
 
-def _interpretation(told: Told, known: Known) -> Iterator[str]:
+def _interpretation(told: Told, known: CitedEntity) -> Iterator[str]:
     for kind in ("high", "low", "normal", "abnormal", "critical"):
         for cue in told.kinds(kind):
             if kind in known.flags:
@@ -296,7 +293,7 @@ def _interpretation(told: Told, known: Known) -> Iterator[str]:
             yield reason(Reason.FLAG, cue.text)
 
 
-def _details(told: Told, known: Known) -> Iterator[str]:
+def _details(told: Told, known: CitedEntity) -> Iterator[str]:
     for names, attribute in ((_SIDES, "laterality"), (_SEVERITIES, "severity")):
         for name in names:
             for cue in told.kinds(name):

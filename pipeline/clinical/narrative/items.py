@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from pipeline.clinical.narrative import timing
-from pipeline.clinical.narrative.amounts import Amount, read_amount
-from pipeline.clinical.narrative.known import Known, singular
+from pipeline.clinical.narrative.amounts import StatedAmount, read_amount
+from pipeline.clinical.narrative.known import CitedEntity, singular
 from pipeline.clinical.narrative.printed_dates import StatedDate, read_date
-from pipeline.clinical.narrative.text import Token, tokens_of
-from pipeline.clinical.narrative.vocabulary import Phrase, longest_phrase, phrases
+from pipeline.clinical.narrative.text import SentenceToken, tokens_of
+from pipeline.clinical.narrative.vocabulary import CuePhrase, longest_phrase, phrases
 
 
-class Kind(Enum):
+class PartKind(Enum):
     """What a part of a sentence is."""
 
     NAME = auto()
@@ -39,19 +39,19 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class SentencePart:
     """One part of a sentence."""
 
-    kind: Kind
+    kind: PartKind
     text: str
     words: tuple[str, ...] = ()
     sources: frozenset[int] = frozenset()
     """Indices of the cited entities that contain the part."""
-    amount: Amount | None = None
+    amount: StatedAmount | None = None
     date: StatedDate | None = None
     key: str = ""
     """Key of a frequency or a route."""
-    phrase: Phrase = field(default=Phrase(kind=""))
+    phrase: CuePhrase = field(default=CuePhrase(kind=""))
     in_brackets: bool = False
 
 
@@ -60,25 +60,25 @@ _ENDS = {".", ";", "but", "however", "while", "whereas", "although", "though", "
 _LONGEST_NAME = 24
 
 
-def items_of(text: str, cited: Sequence[Known]) -> list[Item]:
+def items_of(text: str, cited: Sequence[CitedEntity]) -> list[SentencePart]:
     """Return the parts of a sentence in order."""
     tokens = tokens_of(text)
     units = frozenset(unit for known in cited for unit in known.units)
-    found: list[Item] = []
+    found: list[SentencePart] = []
     at = depth = 0
     while at < len(tokens):
         item, after = _next(tokens, at, cited, units)
-        if item.kind is Kind.OPEN:
+        if item.kind is PartKind.OPEN:
             depth += 1
-        elif item.kind is Kind.CLOSE:
+        elif item.kind is PartKind.CLOSE:
             depth = max(0, depth - 1)
         found.append(_in_brackets(item) if depth else item)
         at = after
     return found
 
 
-def _in_brackets(item: Item) -> Item:
-    return Item(
+def _in_brackets(item: SentencePart) -> SentencePart:
+    return SentencePart(
         kind=item.kind,
         text=item.text,
         words=item.words,
@@ -92,8 +92,8 @@ def _in_brackets(item: Item) -> Item:
 
 
 def _next(
-    tokens: Sequence[Token], at: int, cited: Sequence[Known], units: frozenset[str]
-) -> tuple[Item, int]:
+    tokens: Sequence[SentenceToken], at: int, cited: Sequence[CitedEntity], units: frozenset[str]
+) -> tuple[SentencePart, int]:
     """Return the longest part that begins at a token; a name wins over a cue of its length."""
     options = [
         found
@@ -113,10 +113,10 @@ def _next(
     return _single(tokens[at]), at + 1
 
 
-_Found = tuple[Item, int] | None
+_Found = tuple[SentencePart, int] | None
 
 
-def _name(tokens: Sequence[Token], at: int, cited: Sequence[Known]) -> _Found:
+def _name(tokens: Sequence[SentenceToken], at: int, cited: Sequence[CitedEntity]) -> _Found:
     if not (tokens[at].is_word or tokens[at].is_number):
         return None
     best: _Found = None
@@ -124,33 +124,46 @@ def _name(tokens: Sequence[Token], at: int, cited: Sequence[Known]) -> _Found:
         if not (tokens[end - 1].is_word or tokens[end - 1].is_number):
             if tokens[end - 1].text not in "-/(),'%&[]#":
                 break
-            continue
+            if not any(
+                tuple(t.text for t in tokens[at:end]) == known.printed_name for known in cited
+            ):
+                continue
         words = singular(tuple(t.text for t in tokens[at:end] if t.is_word or t.is_number))
-        sources = frozenset(i for i, known in enumerate(cited) if words in known.names)
+        printed = tuple(t.text for t in tokens[at:end])
+        sources = frozenset(
+            i
+            for i, known in enumerate(cited)
+            if words in known.names or printed == known.printed_name
+        )
         if sources:
             text = " ".join(t.text for t in tokens[at:end])
-            best = Item(kind=Kind.NAME, text=text, words=words, sources=sources), end
+            best = SentencePart(kind=PartKind.NAME, text=text, words=words, sources=sources), end
     return best
 
 
-def _attribute(tokens: Sequence[Token], at: int, cited: Sequence[Known]) -> _Found:
+def _attribute(tokens: Sequence[SentenceToken], at: int, cited: Sequence[CitedEntity]) -> _Found:
     best: _Found = None
     for end in range(at + 1, min(len(tokens), at + _LONGEST_NAME) + 1):
         words = tuple(t.text for t in tokens[at:end])
         sources = frozenset(i for i, known in enumerate(cited) if words in known.texts)
         if sources:
-            best = Item(kind=Kind.TEXT, text=" ".join(words), words=words, sources=sources), end
+            best = (
+                SentencePart(
+                    kind=PartKind.TEXT, text=" ".join(words), words=words, sources=sources
+                ),
+                end,
+            )
     return best
 
 
-def _dated(tokens: Sequence[Token], at: int) -> _Found:
+def _dated(tokens: Sequence[SentenceToken], at: int) -> _Found:
     found = read_date(tokens, at)
     if found is None:
         return None
-    return Item(kind=Kind.DATE, text=found[0].printed, date=found[0]), found[1]
+    return SentencePart(kind=PartKind.DATE, text=found[0].printed, date=found[0]), found[1]
 
 
-def _timed(tokens: Sequence[Token], at: int) -> _Found:
+def _timed(tokens: Sequence[SentenceToken], at: int) -> _Found:
     for end in range(min(len(tokens), at + 9), at, -1):
         part = tokens[at:end]
         ends_in_mark = not (part[-1].is_word or part[-1].is_number)
@@ -163,14 +176,14 @@ def _timed(tokens: Sequence[Token], at: int) -> _Found:
         text = " ".join(t.text for t in part)
         key = timing.frequency_phrases().get(words) or timing.every(words)
         if key:
-            return Item(kind=Kind.FREQUENCY, text=text, words=words, key=key), end
+            return SentencePart(kind=PartKind.FREQUENCY, text=text, words=words, key=key), end
         route = timing.route_phrases().get(words)
         if route:
-            return Item(kind=Kind.ROUTE, text=text, words=words, key=route), end
+            return SentencePart(kind=PartKind.ROUTE, text=text, words=words, key=route), end
     return None
 
 
-def _phrase(tokens: Sequence[Token], at: int) -> _Found:
+def _phrase(tokens: Sequence[SentenceToken], at: int) -> _Found:
     for end in range(min(len(tokens), at + longest_phrase()), at, -1):
         words = tuple(t.text for t in tokens[at:end])
         phrase = phrases().get(words)
@@ -178,39 +191,39 @@ def _phrase(tokens: Sequence[Token], at: int) -> _Found:
             continue
         text = " ".join(words)
         if text in _BREAKS:
-            return Item(kind=Kind.BREAK, text=text), end
-        kind = {"function": Kind.FUNCTION, "verb": Kind.VERB}.get(phrase.kind, Kind.CUE)
-        return Item(kind=kind, text=text, words=words, phrase=phrase), end
+            return SentencePart(kind=PartKind.BREAK, text=text), end
+        kind = {"function": PartKind.FUNCTION, "verb": PartKind.VERB}.get(phrase.kind, PartKind.CUE)
+        return SentencePart(kind=kind, text=text, words=words, phrase=phrase), end
     return None
 
 
-def _amount(tokens: Sequence[Token], at: int, units: frozenset[str]) -> _Found:
+def _amount(tokens: Sequence[SentenceToken], at: int, units: frozenset[str]) -> _Found:
     found = read_amount(tokens, at, units)
     if found is None:
         return None
-    return Item(kind=Kind.AMOUNT, text=found[0].printed, amount=found[0]), found[1]
+    return SentencePart(kind=PartKind.AMOUNT, text=found[0].printed, amount=found[0]), found[1]
 
 
-def _single(token: Token) -> Item:
+def _single(token: SentenceToken) -> SentencePart:
     if token.text in _ENDS:
-        return Item(kind=Kind.END, text=token.text)
+        return SentencePart(kind=PartKind.END, text=token.text)
     if token.text in _BREAKS:
-        return Item(kind=Kind.BREAK, text=token.text)
+        return SentencePart(kind=PartKind.BREAK, text=token.text)
     if token.text in ("(", "["):
-        return Item(kind=Kind.OPEN, text=token.text)
+        return SentencePart(kind=PartKind.OPEN, text=token.text)
     if token.text in (")", "]"):
-        return Item(kind=Kind.CLOSE, text=token.text)
+        return SentencePart(kind=PartKind.CLOSE, text=token.text)
     if token.text in (":", "-"):
-        return Item(kind=Kind.MARK, text=token.text)
-    return Item(kind=Kind.WORD, text=token.text, words=(token.text,))
+        return SentencePart(kind=PartKind.MARK, text=token.text)
+    return SentencePart(kind=PartKind.WORD, text=token.text, words=(token.text,))
 
 
-def clauses_of(items: Sequence[Item]) -> Iterator[tuple[bool, list[Item]]]:
+def clauses_of(items: Sequence[SentencePart]) -> Iterator[tuple[bool, list[SentencePart]]]:
     """Yield the clauses, each with whether the clause begins a new sentence."""
-    clause: list[Item] = []
+    clause: list[SentencePart] = []
     fresh = True
     for index, item in enumerate(items):
-        if item.kind is Kind.END and not (item.text == ";" and not _has_verb(items, index + 1)):
+        if item.kind is PartKind.END and not (item.text == ";" and not _has_verb(items, index + 1)):
             if clause:
                 yield fresh, clause
             clause, fresh = [], item.text in (".", ";")
@@ -218,23 +231,25 @@ def clauses_of(items: Sequence[Item]) -> Iterator[tuple[bool, list[Item]]]:
         if _begins_clause(items, index, clause):
             yield fresh, clause
             clause, fresh = [], False
-        clause.append(Item(kind=Kind.BREAK, text=";") if item.kind is Kind.END else item)
+        clause.append(
+            SentencePart(kind=PartKind.BREAK, text=";") if item.kind is PartKind.END else item
+        )
     if clause:
         yield fresh, clause
 
 
-def _has_verb(items: Sequence[Item], at: int) -> bool:
+def _has_verb(items: Sequence[SentencePart], at: int) -> bool:
     for item in items[at:]:
-        if item.kind is Kind.END:
+        if item.kind is PartKind.END:
             return False
         if _is_verb(item):
             return True
     return False
 
 
-def _is_verb(item: Item) -> bool:
-    return item.kind is Kind.VERB or (
-        item.kind is Kind.CUE and (item.phrase.begins_with_verb or item.text in _CUE_VERBS)
+def _is_verb(item: SentencePart) -> bool:
+    return item.kind is PartKind.VERB or (
+        item.kind is PartKind.CUE and (item.phrase.begins_with_verb or item.text in _CUE_VERBS)
     )
 
 
@@ -247,17 +262,19 @@ _CUE_VERBS = frozenset(
 )  # fmt: skip
 
 
-def _begins_clause(items: Sequence[Item], index: int, clause: Sequence[Item]) -> bool:
+def _begins_clause(
+    items: Sequence[SentencePart], index: int, clause: Sequence[SentencePart]
+) -> bool:
     """Return whether a separator is followed by a new predicate or a new subject."""
-    if items[index].kind is not Kind.BREAK or items[index].text not in (",", "and"):
+    if items[index].kind is not PartKind.BREAK or items[index].text not in (",", "and"):
         return False
-    if items[index].in_brackets or not any(item.kind is Kind.NAME for item in clause):
+    if items[index].in_brackets or not any(item.kind is PartKind.NAME for item in clause):
         return False
     at = index + 1
     while at < len(items) and (
-        items[at].kind is Kind.FUNCTION
+        items[at].kind is PartKind.FUNCTION
         or items[at].text == "and"
-        or (items[at].kind is Kind.CUE and items[at].phrase.kind == "patient")
+        or (items[at].kind is PartKind.CUE and items[at].phrase.kind == "patient")
     ):
         at += 1
     if at < len(items) and _is_verb(items[at]):
@@ -267,13 +284,13 @@ def _begins_clause(items: Sequence[Item], index: int, clause: Sequence[Item]) ->
     seen_name = False
     while at < len(items):
         item = items[at]
-        if item.kind is Kind.NAME or (
-            item.kind is Kind.CUE and item.phrase.kind in ("family", "other") and not seen_name
+        if item.kind is PartKind.NAME or (
+            item.kind is PartKind.CUE and item.phrase.kind in ("family", "other") and not seen_name
         ):
             seen_name = True
         elif seen_name and _is_verb(item):
             return True
-        elif item.kind not in (Kind.BREAK, Kind.FUNCTION, Kind.WORD):
+        elif item.kind not in (PartKind.BREAK, PartKind.FUNCTION, PartKind.WORD):
             return False
         at += 1
     return False

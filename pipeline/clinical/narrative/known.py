@@ -10,17 +10,17 @@ from typing import Any
 
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative import timing
-from pipeline.clinical.narrative.amounts import Amount, amounts_in, unit_of, whole_amount
+from pipeline.clinical.narrative.amounts import StatedAmount, amounts_in, unit_of, whole_amount
 from pipeline.clinical.narrative.printed_dates import iso_dates
 from pipeline.clinical.narrative.synonyms import same_names
 from pipeline.clinical.narrative.text import tokens_of, words_of
+from pipeline.clinical.narrative.undoubted import undoubted
 
-_DOUBTED = ("disputed:", "not_grounded:", "not_in_quote:")
 _NOT_CERTAIN = {"unconfirmed", "provisional", "differential"}
 _NAME_ENDS = {"allergy", "allergies", "vaccine", "vaccination", "immunization"}
 
 
-class Role(StrEnum):
+class NumberRole(StrEnum):
     """What a number of an entity means."""
 
     VALUE = "value"
@@ -35,13 +35,15 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class CitedEntity:
     """One cited entity, ready for comparison with a sentence."""
 
     facts: EntityFacts
     names: frozenset[tuple[str, ...]]
     """The names as words."""
-    amounts: tuple[tuple[Role, Amount], ...]
+    printed_name: tuple[str, ...]
+    """The tokens of the name, with its marks."""
+    amounts: tuple[tuple[NumberRole, StatedAmount], ...]
     texts: frozenset[tuple[str, ...]]
     """Tokens of the attributes that are words: a result, a reaction, an indication."""
     frequencies: frozenset[str]
@@ -97,10 +99,7 @@ class Known:
         return computed | printed
 
     def attribute(self, name: str) -> Any:
-        """Return an attribute of Pass 2, unless a reviewer must decide about it."""
-        doubted = {f"{code}{name}" for code in _DOUBTED}
-        if doubted & {*self.facts.flags, *self.facts.review_flags}:
-            return None
+        """Return an attribute of Pass 2."""
         return self.facts.attributes.get(name)
 
     def has(self, words: tuple[str, ...]) -> bool:
@@ -108,8 +107,9 @@ class Known:
         return all(_one(word) in self.vocabulary for word in words)
 
 
-def known_of(facts: EntityFacts) -> Known:
-    """Return what an entity states."""
+def known_of(facts: EntityFacts) -> CitedEntity:
+    """Return what an entity states, without attributes that wait for a reviewer."""
+    facts = undoubted(facts)
     attributes = facts.attributes
     amounts = tuple(_amounts(facts))
     texts = {tuple(t.text for t in tokens_of(text)) for text in _texts(facts)} - {()}
@@ -118,9 +118,10 @@ def known_of(facts: EntityFacts) -> Known:
         facts.quote, facts.name, facts.code_display or "", *_strings(attributes),
         *(text for text in (facts.reaction, facts.value, facts.reference_range) if text),
     ]  # fmt: skip
-    return Known(
+    return CitedEntity(
         facts=facts,
         names=frozenset(_names(facts)),
+        printed_name=tuple(t.text for t in tokens_of(facts.name)),
         amounts=amounts,
         texts=frozenset(texts),
         frequencies=timing.frequencies_in(facts.frequency) | timing.frequencies_in(timing_printed),
@@ -173,46 +174,46 @@ def _names(facts: EntityFacts) -> Iterator[tuple[str, ...]]:
             yield words[:-1]
 
 
-def _amounts(facts: EntityFacts) -> Iterator[tuple[Role, Amount]]:
+def _amounts(facts: EntityFacts) -> Iterator[tuple[NumberRole, StatedAmount]]:
     attributes = facts.attributes
     if facts.category == "medication":
         for role, printed in (
-            (Role.DOSE, facts.dose),
-            (Role.STRENGTH, facts.strength),
-            (Role.PREVIOUS, facts.previous_dose),
+            (NumberRole.DOSE, facts.dose),
+            (NumberRole.STRENGTH, facts.strength),
+            (NumberRole.PREVIOUS, facts.previous_dose),
         ):
             yield from ((role, amount) for amount in _each(printed, None))
         for role, key in (
-            (Role.DOSE, "dose"),
-            (Role.PREVIOUS, "previous_dose"),
-            (Role.DAILY, "daily_dose"),
+            (NumberRole.DOSE, "dose"),
+            (NumberRole.PREVIOUS, "previous_dose"),
+            (NumberRole.DAILY, "daily_dose"),
         ):
             yield from ((role, amount) for amount in _quantity(attributes.get(key)))
         for strength in attributes.get("strength") or ():
-            yield from ((Role.STRENGTH, amount) for amount in _quantity(strength))
-        yield from ((Role.TIMING, amount) for amount in amounts_in(facts.frequency))
+            yield from ((NumberRole.STRENGTH, amount) for amount in _quantity(strength))
+        yield from ((NumberRole.TIMING, amount) for amount in amounts_in(facts.frequency))
     elif facts.category in ("lab", "vital"):
-        yield from ((Role.VALUE, amount) for amount in _each(facts.value, facts.unit))
-        yield from ((Role.VALUE, amount) for amount in _quantity(attributes.get("value")))
-        yield from ((Role.CONVERTED, a) for a in _quantity(attributes.get("converted")))
-        yield from ((Role.RANGE, a) for a in amounts_in(facts.reference_range))
+        yield from ((NumberRole.VALUE, amount) for amount in _each(facts.value, facts.unit))
+        yield from ((NumberRole.VALUE, amount) for amount in _quantity(attributes.get("value")))
+        yield from ((NumberRole.CONVERTED, a) for a in _quantity(attributes.get("converted")))
+        yield from ((NumberRole.RANGE, a) for a in amounts_in(facts.reference_range))
         unit = unit_of(facts.unit)
         if unit:
             for a in amounts_in(f"{facts.reference_range or ''} {facts.unit}"):
-                yield Role.RANGE, a
+                yield NumberRole.RANGE, a
     elif facts.category == "immunization":
         number = attributes.get("dose_number")
         if number is not None:
-            yield Role.ORDINAL, Amount(printed=str(number), first=str(number))
+            yield NumberRole.ORDINAL, StatedAmount(printed=str(number), first=str(number))
 
 
-def _each(printed: str | None, unit: str | None) -> Iterator[Amount]:
+def _each(printed: str | None, unit: str | None) -> Iterator[StatedAmount]:
     whole = whole_amount(printed, unit)
     if whole is not None:
         yield whole
 
 
-def _quantity(value: object) -> Iterator[Amount]:
+def _quantity(value: object) -> Iterator[StatedAmount]:
     if not isinstance(value, Mapping):
         return
     printed = whole_amount(value.get("printed"), value.get("printed_unit"))
@@ -224,7 +225,7 @@ def _quantity(value: object) -> Iterator[Amount]:
     high = value.get("high")
     text = str(number)
     for unit in {unit_of(value.get("unit")), unit_of(value.get("printed_unit"))} - {""} or {""}:
-        yield Amount(
+        yield StatedAmount(
             printed=text,
             first=text.removeprefix("-"),
             negative=text.startswith("-"),
@@ -247,7 +248,7 @@ def _texts(facts: EntityFacts) -> Iterator[str]:
     if facts.category in ("lab", "vital") and whole_amount(facts.value, facts.unit) is None:
         yield facts.value or ""
         yield str(attributes.get("value_text") or "")
-    if facts.frequency:
+    if facts.frequency and timing.ordered(facts.frequency) is None:
         yield facts.frequency
     if facts.reference_range and not amounts_in(facts.reference_range):
         yield facts.reference_range

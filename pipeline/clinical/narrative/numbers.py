@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pipeline.clinical.narrative.amounts import Amount, number_of
-from pipeline.clinical.narrative.items import Item, Kind
-from pipeline.clinical.narrative.known import Known, Role
+from pipeline.clinical.narrative.amounts import StatedAmount, number_of
+from pipeline.clinical.narrative.items import PartKind, SentencePart
+from pipeline.clinical.narrative.known import CitedEntity, NumberRole
 from pipeline.clinical.narrative.reasons import Reason, reason
 from pipeline.clinical.narrative.told import Told
 
@@ -18,29 +18,31 @@ _FORMS = {"tablet", "tablets", "capsule", "capsules", "strength", "patch", "inha
           "pills", "solution", "suspension", "tab", "tabs"}  # fmt: skip
 
 
-def amount_reasons(told: Told, parts: Sequence[tuple[Item, str]], known: Known) -> Iterator[str]:
+def amount_reasons(
+    told: Told, parts: Sequence[tuple[SentencePart, str]], known: CitedEntity
+) -> Iterator[str]:
     """Yield why the entity does not have the numbers, each in its meaning and unit."""
-    roles: list[Role] = []
+    roles: list[NumberRole] = []
     for item, context in parts:
-        if item.kind is not Kind.AMOUNT or item.amount is None:
+        if item.kind is not PartKind.AMOUNT or item.amount is None:
             continue
         found = _role(item.amount, context, known)
-        if isinstance(found, Role):
+        if isinstance(found, NumberRole):
             roles.append(found)
         else:
             yield found
     if known.facts.category != "medication":
         return
-    doses = [amount for role, amount in known.amounts if role is Role.DOSE]
-    if Role.STRENGTH in roles and Role.DOSE not in roles and doses:
+    doses = [amount for role, amount in known.amounts if role is NumberRole.DOSE]
+    if NumberRole.STRENGTH in roles and NumberRole.DOSE not in roles and doses:
         # A strength alone would be read as the dose.
-        timed = any(item.kind is Kind.FREQUENCY for item, _ in parts)
+        timed = any(item.kind is PartKind.FREQUENCY for item, _ in parts)
         if timed or not any(_FORMS & set(context.split(" ")) for _, context in parts):
-            yield reason(Reason.NUMBER, next(i.text for i, _ in parts if i.kind is Kind.AMOUNT))
+            yield reason(Reason.NUMBER, next(i.text for i, _ in parts if i.kind is PartKind.AMOUNT))
     yield from _direction(told, known)
 
 
-def _role(amount: Amount, context: str, known: Known) -> Role | str:
+def _role(amount: StatedAmount, context: str, known: CitedEntity) -> NumberRole | str:
     """Return the meaning of a number, or the reason why the entity does not have the number."""
     before, _, after = context.partition(" |")
     words = set(before.split(" "))
@@ -56,25 +58,35 @@ def _role(amount: Amount, context: str, known: Known) -> Role | str:
     return reason(Reason.UNIT, amount.printed)
 
 
-_NEEDS_UNIT = {Role.DOSE, Role.STRENGTH, Role.PREVIOUS, Role.DAILY, Role.CONVERTED}
+_NEEDS_UNIT = {
+    NumberRole.DOSE,
+    NumberRole.STRENGTH,
+    NumberRole.PREVIOUS,
+    NumberRole.DAILY,
+    NumberRole.CONVERTED,
+}
 
 
-def _wanted(words: set[str], after: str, known: Known) -> set[Role]:
+def _wanted(words: set[str], after: str, known: CitedEntity) -> set[NumberRole]:
     if known.facts.category in ("lab", "vital"):
-        return {Role.RANGE} if "range" in words else {Role.VALUE, Role.CONVERTED}
+        return {NumberRole.RANGE} if "range" in words else {NumberRole.VALUE, NumberRole.CONVERTED}
     if known.facts.category == "immunization":
-        return {Role.ORDINAL}
+        return {NumberRole.ORDINAL}
     if words & _FROM and known.status == "changed":
-        return {Role.PREVIOUS}
+        return {NumberRole.PREVIOUS}
     if "total" in words:
-        return {Role.DAILY}
-    return {Role.DOSE, Role.STRENGTH, Role.TIMING}
+        return {NumberRole.DAILY}
+    return {NumberRole.DOSE, NumberRole.STRENGTH, NumberRole.TIMING}
 
 
-def _direction(told: Told, known: Known) -> Iterator[str]:
+def _direction(told: Told, known: CitedEntity) -> Iterator[str]:
     """Yield the word of a change whose direction contradicts the two doses."""
-    doses = {role: amount for role, amount in known.amounts if role in (Role.DOSE, Role.PREVIOUS)}
-    old, new = doses.get(Role.PREVIOUS), doses.get(Role.DOSE)
+    doses = {
+        role: amount
+        for role, amount in known.amounts
+        if role in (NumberRole.DOSE, NumberRole.PREVIOUS)
+    }
+    old, new = doses.get(NumberRole.PREVIOUS), doses.get(NumberRole.DOSE)
     for cue in told.kinds("changed"):
         words = set(cue.words)
         if not words & (_RISES | _FALLS):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.clinical.narrative.text import Token
+from pipeline.clinical.narrative.text import SentenceToken
 
 _MONTHS = {
     name: number
@@ -60,7 +60,7 @@ class StatedDate:
         )
 
 
-def read_date(tokens: Sequence[Token], at: int) -> tuple[StatedDate, int] | None:
+def read_date(tokens: Sequence[SentenceToken], at: int) -> tuple[StatedDate, int] | None:
     """Return the date that begins at a token, and the token after it."""
     for form in (_figures, _month_first, _day_first, _year):
         found = form(tokens, at)
@@ -76,20 +76,20 @@ _Parts = tuple[int | None, int | None, int | None]
 _Form = tuple[_Parts, int] | None
 
 
-def _text(tokens: Sequence[Token], at: int) -> str:
+def _text(tokens: Sequence[SentenceToken], at: int) -> str:
     return tokens[at].text if at < len(tokens) else ""
 
 
-def _integer(tokens: Sequence[Token], at: int, longest: int) -> int | None:
+def _integer(tokens: Sequence[SentenceToken], at: int, longest: int) -> int | None:
     text = _text(tokens, at)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= longest else None
 
 
-def _is_year(tokens: Sequence[Token], at: int) -> bool:
+def _is_year(tokens: Sequence[SentenceToken], at: int) -> bool:
     return re.fullmatch(r"(?:19|20)\d\d", _text(tokens, at)) is not None
 
 
-def _figures(tokens: Sequence[Token], at: int) -> _Form:
+def _figures(tokens: Sequence[SentenceToken], at: int) -> _Form:
     """2024-03-05, 3/5/2024 (month first), 3/5/24, 03.05.2024 is one number token."""
     mark = _text(tokens, at + 1)
     if mark not in ("-", "/") or _text(tokens, at + 3) != mark:
@@ -106,7 +106,7 @@ def _figures(tokens: Sequence[Token], at: int) -> _Form:
     return None
 
 
-def _month_first(tokens: Sequence[Token], at: int) -> _Form:
+def _month_first(tokens: Sequence[SentenceToken], at: int) -> _Form:
     """March 5, 2024; March 2024; March 5."""
     month = _MONTHS.get(_text(tokens, at))
     if month is None:
@@ -130,7 +130,7 @@ def _month_first(tokens: Sequence[Token], at: int) -> _Form:
     return (None, month, day), after
 
 
-def _day_first(tokens: Sequence[Token], at: int) -> _Form:
+def _day_first(tokens: Sequence[SentenceToken], at: int) -> _Form:
     """5 March 2024; 5th of March, 2024."""
     day = _integer(tokens, at, 2)
     if day is None:
@@ -150,7 +150,7 @@ def _day_first(tokens: Sequence[Token], at: int) -> _Form:
     return None
 
 
-def _year(tokens: Sequence[Token], at: int) -> _Form:
+def _year(tokens: Sequence[SentenceToken], at: int) -> _Form:
     """In 2015: a year after a preposition, so that no count is read as a year."""
     if _is_year(tokens, at) and _text(tokens, at - 1 if at else len(tokens)) in (
         "in",

@@ -25,7 +25,7 @@ _UNWANTED = {"Cc", "Cf", "Co", "Cn", "Cs"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Token:
+class SentenceToken:
     """One number, word or mark, in lower case."""
 
     text: str
@@ -40,11 +40,11 @@ def one_spelling(text: str) -> str:
     return unicodedata.normalize("NFC", text).translate(_SPELLINGS)
 
 
-def tokens_of(text: str) -> tuple[Token, ...]:
+def tokens_of(text: str) -> tuple[SentenceToken, ...]:
     """Return the tokens of a text."""
     spelled = one_spelling(text)
     return tuple(
-        Token(
+        SentenceToken(
             text=m[0].casefold(),
             is_number=m.lastgroup == "number",
             is_word=m.lastgroup == "word",
@@ -64,7 +64,7 @@ def has_control_characters(text: str) -> bool:
     return any(unicodedata.category(c) in _UNWANTED and c not in "\n\t\r" for c in text)
 
 
-def is_familiar(token: Token) -> bool:
+def is_familiar(token: SentenceToken) -> bool:
     """Return whether a token has only the letters, digits and marks of English prose."""
     if token.is_word or token.is_number:
         return token.text.isascii()

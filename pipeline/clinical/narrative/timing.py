@@ -91,6 +91,24 @@ def every(words: tuple[str, ...]) -> str:
     return {"q1d": "1/d", "q1w": "1/wk", "q2d": "1/2d", "q1mo": "1/mo"}.get(key, key)
 
 
+def ordered(printed: str) -> tuple[str, ...] | None:
+    """Return the keys of a printed frequency in order; None if a word belongs to no phrase."""
+    words = words_of(printed)
+    keys: list[str] = []
+    at = 0
+    while at < len(words):
+        for length in range(min(6, len(words) - at), 0, -1):
+            part = words[at : at + length]
+            key = frequency_phrases().get(part) or every(part)
+            if key:
+                keys.append(key)
+                at += length
+                break
+        else:
+            return None
+    return tuple(keys) or None
+
+
 def frequencies_in(printed: str | None) -> frozenset[str]:
     """Return the keys of all phrases of a printed frequency; longer phrases come first."""
     return _found(printed, {**frequency_phrases()}, with_every=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pipeline.clinical.narrative.items import Item, Kind, clauses_of
-from pipeline.clinical.narrative.known import Known
+from pipeline.clinical.narrative.items import PartKind, SentencePart, clauses_of
+from pipeline.clinical.narrative.known import CitedEntity
 
-_SEPARATORS = {Kind.BREAK, Kind.END}
-_PARTS = {Kind.AMOUNT, Kind.FREQUENCY, Kind.ROUTE, Kind.TEXT}
+_SEPARATORS = {PartKind.BREAK, PartKind.END}
+_PARTS = {PartKind.AMOUNT, PartKind.FREQUENCY, PartKind.ROUTE, PartKind.TEXT}
 _SCOPED = {
     "negation": "negation", "possible": "certainty", "hypothetical": "certainty",
     "confirmed": "certainty", "history": "time", "planned": "time", "current": "time",
@@ -29,44 +29,44 @@ _PERSON_LINKS = {"in", "of", "by", "for", "from", "to"}
 class Told:
     """What the sentence says about one name."""
 
-    name: Item
+    name: SentencePart
     at: int
     """Index of the name in its clause."""
-    cues: list[tuple[str, Item]] = field(default_factory=list)
+    cues: list[tuple[str, SentencePart]] = field(default_factory=list)
     """The cues that act on the name, each with its kind."""
-    parts: list[tuple[Item, str]] = field(default_factory=list)
+    parts: list[tuple[SentencePart, str]] = field(default_factory=list)
     """Numbers, dates, timing and words in order, each with the words before the part."""
-    dates: list[tuple[Item, str]] = field(default_factory=list)
+    dates: list[tuple[SentencePart, str]] = field(default_factory=list)
     """Dates that come before the name."""
-    words: list[Item] = field(default_factory=list)
+    words: list[SentencePart] = field(default_factory=list)
     """Words that must come from the entity."""
-    purposes: list[Item] = field(default_factory=list)
+    purposes: list[SentencePart] = field(default_factory=list)
     """Conditions that the sentence gives as the purpose of this medication or procedure."""
 
-    def kinds(self, *wanted: str) -> list[Item]:
+    def kinds(self, *wanted: str) -> list[SentencePart]:
         """Return the cues of these kinds."""
         return [item for kind, item in self.cues if kind in wanted]
 
 
 @dataclass(kw_only=True)
-class Statement:
+class ToldText:
     """All that a text says, and the parts that belong to no name."""
 
     told: list[Told] = field(default_factory=list)
-    strays: list[Item] = field(default_factory=list)
+    strays: list[SentencePart] = field(default_factory=list)
 
 
-def statement_of(items: Sequence[Item], cited: Sequence[Known]) -> Statement:
+def statement_of(items: Sequence[SentencePart], cited: Sequence[CitedEntity]) -> ToldText:
     """Return what a text says about each name."""
-    statement = Statement()
-    person: list[tuple[str, Item]] = []
-    dates: list[tuple[Item, str]] = []
+    statement = ToldText()
+    person: list[tuple[str, SentencePart]] = []
+    dates: list[tuple[SentencePart, str]] = []
     last: Told | None = None
     for fresh, clause in clauses_of(items):
         reader = _Clause(clause, cited)
         if fresh:
             person, dates = [], []
-        begins_with_name = _first(clause) is Kind.NAME
+        begins_with_name = _first(clause) is PartKind.NAME
         reader.read(
             person=[] if begins_with_name else person,
             dates=dates,
@@ -81,9 +81,9 @@ def statement_of(items: Sequence[Item], cited: Sequence[Known]) -> Statement:
     return statement
 
 
-def _first(clause: Sequence[Item]) -> Kind | None:
+def _first(clause: Sequence[SentencePart]) -> PartKind | None:
     for item in clause:
-        if item.kind not in (Kind.FUNCTION, Kind.BREAK):
+        if item.kind not in (PartKind.FUNCTION, PartKind.BREAK):
             return item.kind
     return None
 
@@ -91,46 +91,46 @@ def _first(clause: Sequence[Item]) -> Kind | None:
 class _Clause:
     """One clause: one subject and one predicate, or a list."""
 
-    def __init__(self, items: Sequence[Item], cited: Sequence[Known]) -> None:
+    def __init__(self, items: Sequence[SentencePart], cited: Sequence[CitedEntity]) -> None:
         self.items = items
         self.cited = cited
         self.told = [
-            Told(name=item, at=at) for at, item in enumerate(items) if item.kind is Kind.NAME
+            Told(name=item, at=at) for at, item in enumerate(items) if item.kind is PartKind.NAME
         ]
-        self.strays: list[Item] = []
+        self.strays: list[SentencePart] = []
         self._last_post: dict[str, int] = {}
 
     def read(
         self,
         *,
-        person: list[tuple[str, Item]],
-        dates: list[tuple[Item, str]],
+        person: list[tuple[str, SentencePart]],
+        dates: list[tuple[SentencePart, str]],
         before: Told | None,
     ) -> None:
         """Attach every part of the clause to a name."""
         self._before = before
         self._inherited = person
         for at, item in enumerate(self.items):
-            if item.kind is Kind.CUE:
+            if item.kind is PartKind.CUE:
                 self._cue(at, item)
-            elif item.kind is Kind.DATE:
+            elif item.kind is PartKind.DATE:
                 self._date(at, item)
             elif item.kind in _PARTS:
                 self._part(at, item)
-            elif item.kind is Kind.WORD:
+            elif item.kind is PartKind.WORD:
                 self._word(at, item)
-            elif item.text == "for" and item.kind is Kind.FUNCTION:
+            elif item.text == "for" and item.kind is PartKind.FUNCTION:
                 self._purpose(at)
         for each in self.told:
             if not any(_SCOPED.get(kind) == "person" for kind, _ in each.cues):
                 each.cues += person
-            if not each.dates and not any(i.kind is Kind.DATE for i, _ in each.parts):
+            if not each.dates and not any(i.kind is PartKind.DATE for i, _ in each.parts):
                 each.dates = list(dates)
         self._respectively()
 
     # Cues
 
-    def _cue(self, at: int, item: Item) -> None:
+    def _cue(self, at: int, item: SentencePart) -> None:
         kind, direction = item.phrase.kind, item.phrase.direction
         if direction == "encounter":
             self.strays.append(item)
@@ -141,7 +141,7 @@ class _Clause:
         elif direction != "date" and kind != "range":
             self._scope(at, item, kind, direction)
 
-    def _scope(self, at: int, item: Item, kind: str, direction: str) -> None:
+    def _scope(self, at: int, item: SentencePart, kind: str, direction: str) -> None:
         dimension = _SCOPED.get(kind, kind)
         if direction == "either":
             direction = "pre" if self._name_follows(at) else "post"
@@ -160,22 +160,26 @@ class _Clause:
         found: list[Told] = []
         for index in range(at + 1, len(self.items)):
             item = self.items[index]
-            if item.kind is Kind.NAME:
+            if item.kind is PartKind.NAME:
                 found.append(self._told_at(index))
-            elif found and item.kind is Kind.VERB:
+            elif found and item.kind is PartKind.VERB:
                 break
-            elif item.kind is Kind.CUE and _SCOPED.get(item.phrase.kind) == dimension:
+            elif item.kind is PartKind.CUE and _SCOPED.get(item.phrase.kind) == dimension:
                 if found and not (dimension == "person" and self._is_behind(index)):
                     break
                 if found and dimension == "person":
                     continue
-            elif item.kind is Kind.CLOSE and not item.in_brackets and self._opened_after(at, index):
+            elif (
+                item.kind is PartKind.CLOSE
+                and not item.in_brackets
+                and self._opened_after(at, index)
+            ):
                 break
         return found
 
     def _opened_after(self, at: int, index: int) -> bool:
         """Return whether the bracket that closes at `index` opened before `at`."""
-        return not any(self.items[i].kind is Kind.OPEN for i in range(at, index))
+        return not any(self.items[i].kind is PartKind.OPEN for i in range(at, index))
 
     def _back(self, at: int, dimension: str) -> list[Told]:
         """Return the names before a cue, back to the previous cue of the same dimension."""
@@ -190,16 +194,22 @@ class _Clause:
 
     def _name_follows(self, at: int) -> bool:
         for item in self.items[at + 1 :]:
-            if item.kind is Kind.NAME:
+            if item.kind is PartKind.NAME:
                 return True
-            if item.kind in (Kind.BREAK, Kind.VERB, Kind.CLOSE, Kind.OPEN, Kind.DATE):
+            if item.kind in (
+                PartKind.BREAK,
+                PartKind.VERB,
+                PartKind.CLOSE,
+                PartKind.OPEN,
+                PartKind.DATE,
+            ):
                 return False
-            if item.kind is Kind.FUNCTION and item.text in ("on", "in", "by", "with", "from"):
+            if item.kind is PartKind.FUNCTION and item.text in ("on", "in", "by", "with", "from"):
                 # "stopped on March 5", "held by the clinic"
                 return False
         return False
 
-    def _nearest(self, at: int, item: Item) -> None:
+    def _nearest(self, at: int, item: SentencePart) -> None:
         direct = self._directly_after(at)
         if direct is not None:
             names = [direct]
@@ -218,10 +228,10 @@ class _Clause:
     def _directly_after(self, at: int) -> Told | None:
         for index in range(at + 1, len(self.items)):
             item = self.items[index]
-            if item.kind is Kind.NAME:
+            if item.kind is PartKind.NAME:
                 return self._told_at(index)
-            passes = item.kind is Kind.WORD or (
-                item.kind is Kind.CUE and item.phrase.kind in _NEAREST
+            passes = item.kind is PartKind.WORD or (
+                item.kind is PartKind.CUE and item.phrase.kind in _NEAREST
             )
             if not passes:
                 return None
@@ -232,13 +242,13 @@ class _Clause:
         names = [last]
         for index in range(last.at - 1, -1, -1):
             item = self.items[index]
-            if item.kind is Kind.NAME:
+            if item.kind is PartKind.NAME:
                 names.append(self._told_at(index))
-            elif item.kind not in (Kind.BREAK, Kind.FUNCTION):
+            elif item.kind not in (PartKind.BREAK, PartKind.FUNCTION):
                 break
         return names
 
-    def _person(self, at: int, item: Item) -> None:
+    def _person(self, at: int, item: SentencePart) -> None:
         kind = item.phrase.kind
         before = [told for told in self.told if told.at < at]
         if before and self._is_behind(at):
@@ -261,11 +271,11 @@ class _Clause:
         if self.items[at].in_brackets:
             return True
         for item in reversed(self.items[:at]):
-            if item.kind is Kind.FUNCTION and item.text in _PERSON_LINKS:
+            if item.kind is PartKind.FUNCTION and item.text in _PERSON_LINKS:
                 return True
-            if item.kind is Kind.CUE and item.phrase.kind in ("family", "patient", "other"):
+            if item.kind is PartKind.CUE and item.phrase.kind in ("family", "patient", "other"):
                 continue
-            if item.kind is Kind.FUNCTION or item.text == "and":
+            if item.kind is PartKind.FUNCTION or item.text == "and":
                 continue
             return False
         return False
@@ -297,7 +307,7 @@ class _Clause:
         forward = isinstance(places, range) and places.step > 0
         for index in places:
             item = self.items[index]
-            if item.kind is Kind.NAME:
+            if item.kind is PartKind.NAME:
                 told = self._told_at(index)
                 if self._fits(told, numbers=numbers):
                     return told
@@ -306,28 +316,42 @@ class _Clause:
         return None
 
     @staticmethod
-    def _parts_off(item: Item, *, forward: bool) -> bool:
+    def _parts_off(item: SentencePart, *, forward: bool) -> bool:
         """Return whether an item between a part and a name separates the two."""
-        if item.kind in (Kind.BREAK, Kind.MARK):
+        if item.kind in (PartKind.BREAK, PartKind.MARK):
             return item.text != ":"
         if forward:
-            return item.kind not in (Kind.FUNCTION, Kind.WORD, Kind.ROUTE, Kind.FREQUENCY)
-        return item.kind is Kind.CLOSE
+            return item.kind not in (
+                PartKind.FUNCTION,
+                PartKind.WORD,
+                PartKind.ROUTE,
+                PartKind.FREQUENCY,
+            )
+        return item.kind is PartKind.CLOSE
 
-    def _part(self, at: int, item: Item) -> None:
-        numbers = item.kind is not Kind.TEXT
-        told = self._text_target(at, item) if item.kind is Kind.TEXT else None
+    def _part(self, at: int, item: SentencePart) -> None:
+        numbers = item.kind is not PartKind.TEXT
+        told = self._text_target(at, item) if item.kind is PartKind.TEXT else None
         told = told or self._target(at, numbers=numbers)
         if told is None:
             self.strays.append(item)
             return
         context = self._context(at)
         told.parts.append((item, context))
-        if item.kind in (Kind.FREQUENCY, Kind.ROUTE) and told.at < at and told in self.told:
-            for other in self._group(told)[1:]:
-                other.parts.append((item, context))
+        if item.kind in (PartKind.FREQUENCY, PartKind.ROUTE) and told.at < at and told in self.told:
+            self._share(told, (item, context))
 
-    def _text_target(self, at: int, item: Item) -> Told | None:
+    def _share(self, told: Told, part: tuple[SentencePart, str]) -> None:
+        """Give a frequency or a route to all names of a list that has no other parts."""
+        group = self._group(told)
+        earlier = [each for each in self.told if each.at < group[-1].at]
+        has_amount = any(item.kind is PartKind.AMOUNT for item, _ in told.parts)
+        if has_amount or any(each.parts for each in earlier):
+            return
+        for other in group[1:]:
+            other.parts.append(part)
+
+    def _text_target(self, at: int, item: SentencePart) -> Told | None:
         """Return the name directly before a text, else the name directly after the text."""
         behind = self._adjacent(range(at - 1, -1, -1), numbers=False)
         if behind is not None and item.sources & behind.name.sources:
@@ -338,20 +362,20 @@ class _Clause:
         """Return up to four words and cues before a part, without separators."""
         found: list[str] = []
         for item in reversed(self.items[max(0, at - 4) : at]):
-            if item.kind in (Kind.NAME, Kind.AMOUNT, Kind.DATE, Kind.END):
+            if item.kind in (PartKind.NAME, PartKind.AMOUNT, PartKind.DATE, PartKind.END):
                 break
-            if item.kind is Kind.CUE and item.phrase.kind == "range":
+            if item.kind is PartKind.CUE and item.phrase.kind == "range":
                 found.append("range")
             found.append(item.text)
         after = self.items[at + 1] if at + 1 < len(self.items) else None
         tail = f" | {after.text}" if after is not None else ""
         return " ".join(reversed(found)) + tail
 
-    def _date(self, at: int, item: Item) -> None:
+    def _date(self, at: int, item: SentencePart) -> None:
         context = self._context(at)
         before = [told for told in self.told if told.at < at]
         leads = not before or (
-            self.items[at - 1].kind in (Kind.BREAK, Kind.FUNCTION) and self._leads(at)
+            self.items[at - 1].kind in (PartKind.BREAK, PartKind.FUNCTION) and self._leads(at)
         )
         if leads:
             after = [told for told in self.told if told.at > at]
@@ -374,18 +398,18 @@ class _Clause:
     def _leads(self, at: int) -> bool:
         """Return whether a date after a separator belongs to the next name."""
         back = at - 1
-        while back >= 0 and self.items[back].kind is Kind.FUNCTION:
+        while back >= 0 and self.items[back].kind is PartKind.FUNCTION:
             back -= 1
-        if back < 0 or self.items[back].kind is not Kind.BREAK:
+        if back < 0 or self.items[back].kind is not PartKind.BREAK:
             return False
         for item in self.items[at + 1 :]:
-            if item.kind is Kind.NAME:
+            if item.kind is PartKind.NAME:
                 return True
-            if item.kind is not Kind.FUNCTION and item.text != ",":
+            if item.kind is not PartKind.FUNCTION and item.text != ",":
                 return False
         return False
 
-    def _word(self, at: int, item: Item) -> None:
+    def _word(self, at: int, item: SentencePart) -> None:
         ahead = [told for told in self.told if told.at > at]
         before = [told for told in self.told if told.at < at]
         choices = [*before[-1:], *ahead[:1]] or ([self._before] if self._before else [])
@@ -398,7 +422,7 @@ class _Clause:
     def _purpose(self, at: int) -> None:
         for index in range(at + 1, len(self.items)):
             item = self.items[index]
-            if item.kind is Kind.NAME:
+            if item.kind is PartKind.NAME:
                 categories = {self.cited[i].facts.category for i in item.sources}
                 before = [
                     told
@@ -413,7 +437,7 @@ class _Clause:
                     for told in self._group(before[-1]):
                         told.purposes.append(item)
                 return
-            if item.kind is not Kind.FUNCTION:
+            if item.kind is not PartKind.FUNCTION:
                 return
 
     def _respectively(self) -> None:
@@ -421,12 +445,12 @@ class _Clause:
         if not any(item.text == "respectively" for item in self.items):
             return
         names = [told for told in self.told if self._fits(told, numbers=True)]
-        amounts = [p for told in names for p in told.parts if p[0].kind is Kind.AMOUNT]
+        amounts = [p for told in names for p in told.parts if p[0].kind is PartKind.AMOUNT]
         if len(names) != len(amounts) or not amounts:
             self.strays.append(next(i for i in self.items if i.text == "respectively"))
             return
         for told, amount in zip(names, amounts, strict=True):
-            told.parts = [p for p in told.parts if p[0].kind is not Kind.AMOUNT]
+            told.parts = [p for p in told.parts if p[0].kind is not PartKind.AMOUNT]
             told.parts.append(amount)
 
     def _told_at(self, index: int) -> Told:

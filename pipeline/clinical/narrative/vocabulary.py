@@ -12,7 +12,7 @@ _LIST = Path(__file__).with_name("words.txt")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Phrase:
+class CuePhrase:
     """The meaning of a phrase: the section of the list, and the direction in which a cue acts."""
 
     kind: str
@@ -21,9 +21,9 @@ class Phrase:
 
 
 @cache
-def phrases() -> dict[tuple[str, ...], Phrase]:
+def phrases() -> dict[tuple[str, ...], CuePhrase]:
     """Return the meaning of each phrase by its tokens. The last section with a phrase wins."""
-    found: dict[tuple[str, ...], Phrase] = {}
+    found: dict[tuple[str, ...], CuePhrase] = {}
     kind = direction = ""
     for line in _LIST.read_text(encoding="utf-8").splitlines():
         row = line.strip()
@@ -33,13 +33,15 @@ def phrases() -> dict[tuple[str, ...], Phrase]:
             for phrase in row.split(";"):
                 words = tuple(t.text for t in tokens_of(phrase))
                 if words:
-                    found[words] = Phrase(kind=kind, direction=direction)
+                    found[words] = CuePhrase(kind=kind, direction=direction)
     verbs = {words[0] for words, each in found.items() if each.kind == "verb"} | {
         "denies",
         "denied",
     }
     return {
-        words: Phrase(kind=each.kind, direction=each.direction, begins_with_verb=words[0] in verbs)
+        words: CuePhrase(
+            kind=each.kind, direction=each.direction, begins_with_verb=words[0] in verbs
+        )
         for words, each in found.items()
     }
 

@@ -1,0 +1,32 @@
+"""The words for a laboratory result or a vital sign inside a sentence."""
+
+from __future__ import annotations
+
+from pipeline.clinical.facts import EntityFacts
+from pipeline.clinical.narrative.known import known_of
+from pipeline.providers.local.narrative import english
+
+_ORDER = ("critical", "high", "low", "abnormal")
+
+
+def flag(each: EntityFacts) -> str:
+    """Return what the entity states about its value; empty without an abnormal flag."""
+    if "flag_differs" in each.flags:
+        return ""
+    flags = known_of(each).flags
+    return next((word for word in _ORDER if word in flags), "")
+
+
+def result(each: EntityFacts) -> str:
+    """Return name, value and unit, with flag, range and own date."""
+    text = f"{english.inside(each.name)} {english.quantity(each.value or '', each.unit)}"
+    beside = [flag(each)] if each.category == "lab" and flag(each) else []
+    if beside and each.reference_range:
+        beside.append(f"reference range {each.reference_range}")
+    if beside:
+        text += f" ({', '.join(beside)})"
+    if each.entity_date and (
+        each.temporality == "historical" or each.entity_date != each.encounter_date
+    ):
+        text += f" on {english.day(each.entity_date)}"
+    return text
