@@ -24,7 +24,8 @@ _END_COLUMN = re.compile(
 )
 _ENDS = re.compile(r"\b(?:resolution|resolv(?:ed|es|ing)|remission)\b", re.I)
 _TWO_SIDES = re.compile(
-    r"\b(?:left|right)[ ]*(?:and[ ](?:left|right)|or|/|>|<|&|greater[ ]than|more[ ]than|worse[ ]than)",
+    r"\b(?:left|right)[ ]*(?:and[ ](?:left|right)|or|/|>|<|&|greater[ ]than|more[ ]than"
+    r"|worse[ ]than)",
     re.I,
 )
 _ABOVE = 40

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pipeline.clinical.facts import EntityFacts
-from pipeline.clinical.page_text.lines import lines_of, sentences_of
-from pipeline.clinical.page_text.rows import QuotedText, headings_above, quoted_text
+from pipeline.clinical.page_text.rows import QuotedText, headings_above, quoted_text, sentences_in
 from pipeline.core.types import PageSlice, PageText, Span
 
 
@@ -144,7 +143,7 @@ def _sentence(text: str, begin: int, end: int) -> tuple[int, int]:
         return row_from, row_to
     found = [
         sentence
-        for sentence in sentences_of(text, lines_of(text))
+        for sentence in sentences_in(text)
         if sentence.start < max(end, begin + 1) and begin < sentence.end
     ]
     if not found:

@@ -94,6 +94,11 @@ def _column(heading: str, row: PrintedLine, span: Span) -> str:
     return "\t".join(cells[first : last + 1])
 
 
+def sentences_in(text: str) -> list[Sentence]:
+    """Return the sentences of a page. The result is cached, because every entity of a page asks."""
+    return _sentences(text)[0]
+
+
 def _row(text: str, span: Span) -> tuple[int, int]:
     begin = text.rfind("\n", 0, span.start) + 1
     end = text.find("\n", span.end)

@@ -48,7 +48,11 @@ def enriched(
     """
     evidence = evidence_of(facts, slices, neighbours)
     found = of_pass1(facts) if reply is None else grounded(facts, reply, second, evidence)
-    built = structured(found.printed)
+    try:
+        built = structured(found.printed)
+    except (ValueError, ArithmeticError, LookupError):
+        # One text that no structurer foresees costs its entity, not the zone.
+        return Enriched(attributes={}, flags=(flagged(EnrichmentFlag.NOT_ENRICHED),))
     missing = (flagged(EnrichmentFlag.NOT_ENRICHED),) if reply is None else ()
     return Enriched(
         attributes=built.attributes.model_dump(mode="json", exclude_none=True),

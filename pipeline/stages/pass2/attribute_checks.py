@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from pipeline.clinical import condition_words
 from pipeline.clinical.condition_reading import is_of_patient, read_condition, statuses_of
@@ -42,15 +43,17 @@ def is_shown(name: str, reply: FoundAttributes, facts: EntityFacts, evidence: Ev
 def _is_in_quote(name: str, reply: FoundAttributes, facts: EntityFacts, evidence: Evidence) -> bool:
     """Return whether the check of Pass 1 finds an attribute beside the quote."""
     shown = evidence.shown or QuotedText(quote=evidence.quote, row="", headings=())
-    entity = FoundEntity.model_construct(
-        quote=facts.quote,
-        page=facts.page,
-        category=facts.category,
-        name=facts.name,
-        value=facts.value if name != "value" and reply.value is None else reply.value,
-        reference_range=reply.reference_range or facts.reference_range,
-    )
-    setattr(entity, name, getattr(reply, name))
+    values: dict[str, Any] = {
+        "quote": facts.quote,
+        "page": facts.page,
+        "category": facts.category,
+        "name": facts.name,
+        "value": reply.value or facts.value,
+        "reference_range": reply.reference_range or facts.reference_range,
+    }
+    values[name] = getattr(reply, name)
+    # Pass 1 has validated the entity; only the attribute is new.
+    entity = FoundEntity.model_construct(**values)
     return name not in not_in_quote(entity, shown)
 
 

@@ -36,7 +36,8 @@ _SAME = {
     "diarrhoea": "diarrhea", "oesophageal": "esophageal", "esophagu": "esophageal",
     "aching": "ache", "painful": "pain", "ii": "2", "iii": "3", "iv": "4",
     "abdomen": "abdominal",
-    "diabetic": "diabete", "bilaterally": "bilateral", "both": "bilateral", "lt": "left", "rt": "right",
+    "diabetic": "diabete", "bilaterally": "bilateral", "both": "bilateral", "lt": "left",
+    "rt": "right",
 }  # fmt: skip
 _AXIS = (
     r"(?:organism|sites?|type|cause|severity|trimester|episode|stage|nature|degree|location|part"
