@@ -16,9 +16,10 @@ from observability.admin import (
     entities,
     incidents,
     jobs,
+    reuse,
 )
 
 __all__ = [
     "accounts", "audit", "calls", "clinical", "discovery", "documents", "entities", "incidents",
-    "jobs",
+    "jobs", "reuse",
 ]  # fmt: skip

@@ -60,11 +60,12 @@ class PageAdmin(ReadOnlyAdmin):
 
 @admin.register(ProcessedDocument)
 class ProcessedDocumentAdmin(ReadOnlyAdmin):
-    """Cache keys of completed extractions."""
+    """The conditions of each completed pass."""
 
     list_display = (
         "id",
         "shell_file_id",
+        "step",
         "engine",
         "model_version",
         "prompt_version",

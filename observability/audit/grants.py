@@ -24,6 +24,7 @@ PRIVILEGES: dict[str, frozenset[str]] = {
     "audit_chain": READ_ONLY,
     "provider_calls": APPEND_ONLY,
     "provider_payloads": APPEND_ONLY,
+    "kept_replies": APPEND_ONLY,
     "django_migrations": READ_ONLY,
     "django_content_type": READ_ONLY,
     "auth_permission": READ_ONLY,
@@ -51,6 +52,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             # A load replaces the index of a system.
             "code_search_entries",
             "code_search_words",
+            # The end of an extraction that other records wait for.
+            "extraction_flights",
         ),
         DELETABLE,
     ),

@@ -13,6 +13,7 @@ import time
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
@@ -135,7 +136,7 @@ class Source:
         )
 
     def _cut(self, numbers: Sequence[int]) -> tuple[Attachment, ...]:
-        if not numbers:
+        if not numbers or _only_text.get():
             return ()
         with _cutters:
             try:
@@ -146,6 +147,19 @@ class Source:
                 _held.hold(Attachment(media_type=part.media_type.value, content=part.content))
                 for part in parts
             )
+
+
+_only_text: ContextVar[bool] = ContextVar("only_text", default=False)
+
+
+@contextmanager
+def without_attachments() -> Iterator[None]:
+    """Cut no pages in this thread: only the prompts are needed."""
+    before = _only_text.set(True)
+    try:
+        yield
+    finally:
+        _only_text.reset(before)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from pipeline.execution.call_log import CallLog
 from pipeline.execution.failed_call import CallItem, StepPolicy, as_call_error
 from pipeline.execution.heartbeat import Heartbeat
 from pipeline.execution.preemption import PREEMPTED, Preemption
+from pipeline.execution.reuse.replies import StepReplies
 from pipeline.execution.shutdown import grace_left, grace_s, on_stop
 from pipeline.execution.split_plan import SplitPlan
 from pipeline.execution.splits import Split, SplitKey
@@ -67,14 +68,17 @@ def run(
 ) -> ExecutorResult:
     """Call the provider for every row and record all that happens.
 
-    1. Gives the step its time from now: `step_time.step_time_s`.
-    2. Returns AllItemsEnded when each row has ended.
-    3. Returns how the step ended where some rows have not: interrupted, parked, or failed with
+    1. Takes the replies that earlier records with the same bytes got (`reuse.replies`).
+    2. Gives the step its time from now: `step_time.step_time_s`.
+    3. Returns AllItemsEnded when each row has ended.
+    4. Returns how the step ended where some rows have not: interrupted, parked, or failed with
        DEADLINE_EXCEEDED. A later run asks for the remaining rows.
 
     Raises LeaseLostError, with nothing more written, when another worker has the job.
     """
-    step = StepExecutor(lease, work, provider, deadline, publisher)
+    replies = StepReplies(lease, work, provider)
+    left = replies.take(publisher)
+    step = StepExecutor(lease, left, provider, deadline, publisher, replies)
     jobs = 1 if provider.name == UNLIMITED else selectors.provider_jobs()
     return step.run(step_time_s(step.sizes, provider, jobs=jobs))
 
@@ -89,9 +93,11 @@ class StepExecutor(Generic[W]):
         provider: Provider,
         deadline: StepDeadline,
         publisher: GroupPublisher[W] | None = None,
+        replies: StepReplies[W] | None = None,
     ) -> None:
         self._lease = lease
         self._work = work
+        self._replies = replies or StepReplies(lease, work, provider)
         self._provider = provider
         self._deadline = deadline
         self._splits = SplitPlan(work)
@@ -106,6 +112,7 @@ class StepExecutor(Generic[W]):
             self._heartbeat,
             deadline,
             publisher,
+            is_reuse=bool(work.known) and not work.rows,
         )
         self._policy = StepPolicy(
             lease,
@@ -234,6 +241,7 @@ class StepExecutor(Generic[W]):
             on_send=lambda: self._admission.sent(item.key),
         )
         self._call_log.note_prompt(item.key, request)
+        self._replies.note(split, request)
         try:
             reply = self._provider.generate(request)
         except CallError as error:
@@ -308,6 +316,7 @@ class StepExecutor(Generic[W]):
         if failure is None:
             reply = self._splits.output(row)
             row.succeed(reply.output, reply.counts, timezone.now())
+            self._replies.keep(row, reply, self._writer.flush)
             return
         name, error = failure
         code, message = _reason_of(error)

@@ -34,6 +34,10 @@ FLUSH_S = 0.5
 """Seconds between flushes: half of the second within which a success is committed."""
 
 
+HELD_RESULTS = 5_000
+"""Results that a step without calls publishes together at most; they bound its memory."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Publication:
     """What makes one group visible, kept apart until it is written: it can be refused alone."""
@@ -54,7 +58,11 @@ class StepWriter(Generic[W]):
         heartbeat: Heartbeat,
         deadline: StepDeadline,
         publisher: GroupPublisher[W] | None,
+        *,
+        is_reuse: bool = False,
     ) -> None:
+        """`is_reuse`: all replies are known, so the groups are published together at the end."""
+        self._is_reuse = is_reuse
         self._lease = lease
         self._model = model
         self._rows = rows
@@ -93,7 +101,7 @@ class StepWriter(Generic[W]):
 
     def keep_up(self) -> None:
         """Write, and renew the lease, where either is due."""
-        if time.monotonic() - self._flushed_at >= FLUSH_S:
+        if time.monotonic() - self._flushed_at >= FLUSH_S and not self._holds_back:
             self.write()
         self._heartbeat.renew_when_due()
 
@@ -125,6 +133,12 @@ class StepWriter(Generic[W]):
         """Write what was answered before something broke; publish nothing."""
         with suppress(DatabaseError, InterfaceError):
             self._write_together(())
+
+    @property
+    def _holds_back(self) -> bool:
+        """Whether everything is still to be published at once."""
+        results = sum(len(each.flush.results) for each in self._publications)
+        return self._is_reuse and results < HELD_RESULTS
 
     @property
     def _has_unwritten(self) -> bool:

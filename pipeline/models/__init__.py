@@ -43,6 +43,8 @@ from pipeline.models.incidents import Incident, Pause, PeriodicTaskRun
 from pipeline.models.jobs import IncidentJob, Job
 from pipeline.models.rate_limits import RateLimitCounts
 from pipeline.models.record_batches import RecordBatch
+from pipeline.models.reuse import ExtractionFlight, KeptReply, Reuse
+from pipeline.models.review import ReviewItem, ReviewReason
 from pipeline.models.sessions import Session, Summary
 
 __all__ = [
@@ -68,10 +70,12 @@ __all__ = [
     "Entity",
     "EntityMetrics",
     "Experiencer",
+    "ExtractionFlight",
     "FileSweep",
     "Incident",
     "IncidentJob",
     "Job",
+    "KeptReply",
     "MedicationStatus",
     "NarrativeMetrics",
     "NarrativeResult",
@@ -92,6 +96,9 @@ __all__ = [
     "RecordBatch",
     "RecordListItem",
     "RecordListKind",
+    "Reuse",
+    "ReviewItem",
+    "ReviewReason",
     "Session",
     "ShellFile",
     "Summary",

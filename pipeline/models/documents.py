@@ -6,7 +6,7 @@ import secrets
 
 from django.db import models
 
-from pipeline.core.states import ShellFileStatus
+from pipeline.core.states import ShellFileStatus, Step
 from pipeline.models import fields
 
 
@@ -45,6 +45,11 @@ class ShellFile(models.Model):
     storage_key = fields.text()
     """Name in the file store, chosen by the server; several records can share the same bytes."""
     original_filename = fields.text(null=True)
+    owner = fields.text(default="", db_default="")
+    """Who submitted the record: `cli`, or `user:<id>` of the console. Results are reused within one
+    owner only; a record without an owner reuses nothing and is no source."""
+    forced = fields.flag()
+    """Whether the record is extracted again although results could be reused (`--force`)."""
     page_count = fields.optional_count()
     pages_read = fields.count()
     language = fields.text(null=True)
@@ -137,46 +142,53 @@ class Page(models.Model):
 
 
 class ProcessedDocument(models.Model):
-    """The extraction that identical bytes under identical conditions can reuse."""
+    """A pass of a record that has completed, with the conditions that its results depend on.
+
+    A record with identical bytes of the same owner reuses the results of the pass, if all
+    conditions are equal. A pass that only reused results has no row.
+    """
 
     id = fields.uuid_pk()
     document_hash = models.CharField(max_length=64)
     owner = fields.text(db_default="", default="")
+    step = models.TextField(choices=Step.choices)
     engine = fields.text()
+    """The provider, with a digest of its address if the address is not the usual one; `reader` for
+    the pages."""
     model_version = fields.text()
+    """The model that the pass asks for; for the pages the version of the reader."""
     prompt_version = fields.text()
     schema_version = fields.text()
     zones = fields.flag()
     input_mode = fields.text()
     code_table_version = fields.text(db_default="", default="")
-    shell_file = models.ForeignKey(ShellFile, on_delete=models.CASCADE, related_name="+")
-    """The record that holds the extraction."""
+    plan = fields.text(db_default="", default="")
+    """The settings that decide the sizes of chunks and batches."""
+    shell_file = models.ForeignKey(
+        ShellFile, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
+    """The record that holds the results."""
     created_at = fields.created_at()
 
     class Meta:
         verbose_name = "extraction"
         verbose_name_plural = "extractions"
         db_table = "processed_documents"
-        db_table_comment = "Cache key of each completed extraction (requirement 39)."
+        db_table_comment = "The conditions of each completed pass of a record (requirement 39)."
+        indexes = [
+            models.Index(
+                fields=["document_hash", "owner", "step"], name="idx_processed_documents_key"
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
-                fields=[
-                    "document_hash",
-                    "owner",
-                    "engine",
-                    "model_version",
-                    "prompt_version",
-                    "schema_version",
-                    "zones",
-                    "input_mode",
-                    "code_table_version",
-                ],
-                name="idx_processed_documents_key",
+                fields=["shell_file", "step"], name="idx_processed_documents_once"
             ),
+            fields.one_of("processed_documents_step_check", "step", Step),
         ]
 
     def __str__(self) -> str:
-        return f"extraction of {self.document_hash[:12]}"
+        return f"{self.step} of {self.document_hash[:12]}"
 
 
 class FileSweep(models.Model):

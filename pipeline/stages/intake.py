@@ -26,6 +26,14 @@ from pipeline.transitions import submitted_config
 LONGEST_REFERENCE = 200
 """Characters of a patient's reference; the index of the column needs a limit."""
 
+COMMAND_LINE = "cli"
+"""The owner of all records that commands submit."""
+
+
+def owner_of_user(user_id: object) -> str:
+    """Return the owner of the records that a user of the console submits."""
+    return f"user:{user_id}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Submission:
@@ -38,6 +46,11 @@ class Submission:
     record_batch_id: UUID | None = None
     """The batch of records that this file was submitted with."""
     idempotency_key: str | None = None
+    owner: str = ""
+    """Who submits the file: `owner_of_user`, or COMMAND_LINE. Results are reused within one owner.
+    Empty reuses nothing."""
+    is_forced: bool = False
+    """Whether the file is extracted again although results could be reused."""
     user_agent: str | None = None
     ip_address: str | None = None
 
@@ -127,6 +140,8 @@ def _create(
             storage_key=stored.key,
             original_filename=_stated(submission.filename),
             idempotency_key=key,
+            owner=submission.owner,
+            forced=submission.is_forced,
         )
         Session.objects.create(
             patient=patient,

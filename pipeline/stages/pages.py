@@ -20,6 +20,7 @@ from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.documents import reader, storage
 from pipeline.execution.heartbeat import call_with_lease, renew, with_lease
 from pipeline.execution.preemption import PREEMPTED, Preemption
+from pipeline.execution.reuse.pages import copy_pages
 from pipeline.execution.shutdown import stop_requested
 from pipeline.execution.step_result import (
     SIGTERM,
@@ -67,7 +68,9 @@ _WARNINGS = (
 
 
 def run(lease: Lease, deadline: StepDeadline) -> StepResult:
-    """Read every page that is not in the database yet."""
+    """Copy the pages of a record with the same bytes, or read every page that is left."""
+    if copy_pages(lease, size_class):
+        return judged(lease)
     shell_file = ShellFile.objects.get(id=lease.shell_file_id)
     try:
         with storage.local_path(shell_file.storage_key) as path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pipeline.transitions.cancellation import cancel, cancel_asked
 from pipeline.transitions.claim_order import preempt_after_s, should_preempt
+from pipeline.transitions.flights import board, confirm_wait, land
 from pipeline.transitions.flush import Flush, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
@@ -42,6 +43,7 @@ from pipeline.transitions.record_batches import (
 )
 from pipeline.transitions.recovery import Recovered, redispatch, take_expired
 from pipeline.transitions.retries import Scope, retry_job, retry_later
+from pipeline.transitions.reviews import open_review
 from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
     Failure,
@@ -65,18 +67,21 @@ __all__ = [
     "Scope",
     "Stale",
     "begin_discovery",
+    "board",
     "cancel",
     "cancel_asked",
     "claim",
     "close_incident",
     "close_record_batch",
     "complete_step",
+    "confirm_wait",
     "dead_letter_step",
     "end_pauses",
     "expire_leases",
     "fail_step",
     "fenced",
     "find_stale",
+    "land",
     "link_failed_jobs",
     "mark_hung",
     "next_of_record_batch",
@@ -84,6 +89,7 @@ __all__ = [
     "note_settings",
     "open_incident",
     "open_record_batch",
+    "open_review",
     "park",
     "pause_on",
     "pause_provider",

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Model
 
-from pipeline.models import Encounter, ProviderCall, ProviderPayload
+from pipeline.models import Encounter, KeptReply, ProviderCall, ProviderPayload
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import ParentTable, WorkTable, table_of
 from pipeline.transitions.leases import Lease, fenced
@@ -56,13 +56,16 @@ class Flush:
     """State of work items: `id` and the columns that `row_of` returns."""
     calls: list[Row] = field(default_factory=list)
     payloads: list[Row] = field(default_factory=list)
+    kept: list[Row] = field(default_factory=list)
+    """Accepted replies that later records can reuse: rows of `KeptReply`."""
     parents: list[Row] = field(default_factory=list)
     """State of the parents of encounters: `id` and the columns of `ParentTable`."""
     results: list[Row] = field(default_factory=list)
     """Results of encounters that are published by this flush: rows of `WorkTable.results`."""
 
     def __bool__(self) -> bool:
-        return bool(self.items or self.calls or self.payloads or self.parents or self.results)
+        rows = (self.items, self.calls, self.payloads, self.kept, self.parents, self.results)
+        return any(rows)
 
 
 def row_of(row: WorkItem) -> Row:
@@ -94,6 +97,7 @@ def write(lease: Lease, flush: Flush) -> None:
                 "items": _json(flush.items),
                 "calls": _json(flush.calls),
                 "payloads": _json(flush.payloads),
+                "kept_replies": _json(flush.kept),
                 "parents": _json(_newest(flush.parents)),
                 "results": _json(flush.results),
             },
@@ -139,10 +143,10 @@ def _insert(model: type[Model], rows: str) -> str:
     )
 
 
-# The CTEs of the statement: `items` and `parents` are the sent rows; `moved` and
-# `moved_parents` update them; `called`, `kept` and `found` insert calls, replies and results;
-# `published` marks encounters that have just succeeded. All rows belong to the job that the fence
-# has locked, so no other lock is necessary.
+# The CTEs of the statement: `items` and `parents` are the sent rows; `moved` and `moved_parents`
+# update them; `called`, `kept`, `reusable` and `found` insert calls, raw replies, replies for later
+# records, and results; `published` marks encounters that have just succeeded. All rows belong to
+# the job that the fence has locked, so no other lock is necessary.
 @cache
 def _statement(table: WorkTable) -> str:
     steps = {
@@ -152,6 +156,7 @@ def _statement(table: WorkTable) -> str:
         " WHERE w.id = r.id AND (w.status <> 'succeeded' OR r.status = 'succeeded')",
         "called": _insert(ProviderCall, "calls"),
         "kept": _insert(ProviderPayload, "payloads"),
+        "reusable": _insert(KeptReply, "kept_replies"),
     }
     if parent := table.encounter_parent:
         steps |= _parents(parent)

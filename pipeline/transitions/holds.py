@@ -179,6 +179,16 @@ def release_probes(incident_id: UUID, limit: int) -> list[Due]:
     )
 
 
+def release_behind(reason: str, owner: str, document_hash: str) -> list[Due]:
+    """Release the jobs of an owner's file that are parked with exactly this reason."""
+    # The records come first: their index finds the few jobs of one file.
+    return _release(
+        "p.park_reason = %(reason)s AND p.shell_file_id IN (SELECT f.id FROM shell_files f"
+        " WHERE f.sha256 = %(hash)s AND f.owner = %(owner)s)",
+        {"reason": reason, "owner": owner, "hash": document_hash, "limit": RELEASE_LIMIT},
+    )
+
+
 def _release(condition: str, parameters: dict[str, Any], *, stay_linked: bool = False) -> list[Due]:
     incident = "" if stay_linked else "incident_id = NULL,"
     with connection.cursor() as cursor:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from pipeline.core.states import Step
 from pipeline.core.types import Due
 from pipeline.models import Summary
-from pipeline.transitions import Lease, next_of_record_batch, settle_record_batches
+from pipeline.transitions import Lease, land, next_of_record_batch, settle_record_batches
 from pipeline.transitions.totals import write_totals
 
 
@@ -52,15 +52,19 @@ class Leaving:
 def settle(leaving: Sequence[Leaving]) -> list[Due]:
     """Write the totals of each record, note a milestone, and end batches whose last job ended.
 
-    Returns the jobs to wake: the next record of each batch that was full. Batches are locked after
-    all other rows and in the order of their ids. So pass all jobs of a transaction at once.
+    Returns the jobs to wake: those that waited for the extraction of the same file, and the next
+    record of each batch that was full. Batches are locked after all other rows and in the order of
+    their ids. So pass all jobs of a transaction at once.
     """
     for each in leaving:
         _roll_up(each)
+    released = [
+        due for each in leaving if each.has_ended for due in land(each.job_id, each.shell_file_id)
+    ]
     ended = {each.record_batch_id for each in leaving if each.has_ended and each.record_batch_id}
     if ended:
         settle_record_batches(sorted(ended))
-    return [
+    return released + [
         due
         for each in leaving
         if each.record_batch_id is not None

@@ -91,6 +91,8 @@ class Parking:
     incident_id: UUID | None = None
     pause_id: UUID | None = None
     """The three possible releases; the first event of them releases the job."""
+    behind: UUID | None = None
+    """The job that extracts the same file; its end releases the parked job (`flights`)."""
 
     def __post_init__(self) -> None:
         if self.until is None and self.incident_id is None and self.pause_id is None:

@@ -31,6 +31,8 @@ from pipeline.core.states import CALLING_STEPS, Step
 from pipeline.execution.admission import limiter_of
 from pipeline.execution.heartbeat import REPEAT_SHARE
 from pipeline.execution.preemption import PREEMPTED
+from pipeline.execution.reuse.conditions import conditions_of
+from pipeline.execution.reuse.extractions import remember
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import (
     CANCELLED,
@@ -57,12 +59,15 @@ from pipeline.stages.registry import PASSES, next_step
 from pipeline.transitions import (
     Failure,
     Lease,
+    board,
     cancel_asked,
     claim,
     complete_step,
+    confirm_wait,
     fail_step,
     fenced,
     note_settings,
+    open_review,
     park,
     renew_lease,
     requeue_interrupted,
@@ -160,6 +165,9 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
                         return StepInterrupted(reason=SIGTERM)
                 with fenced(lease):
                     note_settings(lease, own_settings())
+                    parking = board(lease, conditions_of(lease.step).as_columns())
+                if parking is not None:
+                    return StepParked(parking=parking)
                 return _or_requeued(lease, deadline, PASSES[lease.step](lease, deadline))
         raise AssertionError("the last attempt returns or raises")
     except LeaseLostError:
@@ -326,6 +334,8 @@ def _write_result(lease: Lease, result: StepResult) -> bool:
             return False
         case StepParked(parking=parking):
             park(lease, parking)
+            if parking.behind is not None:
+                enqueue_steps(confirm_wait(lease, parking.behind))
             return False
         case StepFailed(failure=failure, publish=publish):
             publish()
@@ -342,6 +352,9 @@ def _write_result(lease: Lease, result: StepResult) -> bool:
 
 def _complete(lease: Lease) -> bool:
     following = next_step(lease.step)
+    remember(lease, conditions_of(lease.step))
+    if following is None:
+        open_review(lease.shell_file_id)
     dispatch_no = complete_step(lease, following)
     if following is not None and dispatch_no is not None:
         enqueue_step(lease.job_id, following.value, dispatch_no)

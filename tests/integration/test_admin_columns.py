@@ -60,18 +60,22 @@ SHOWN = {
     "pass3_narrative_metrics": "ai_model_used error_code error_summary",
     "pauses": "end_reason ended_by model paused_by provider queue reason",
     "processed_documents": (
-        "code_table_version document_hash engine input_mode model_version owner prompt_version "
-        "schema_version"
+        "code_table_version document_hash engine input_mode model_version owner plan "
+        "prompt_version schema_version step"
     ),
     "provider_calls": (
         "finish_reason message model model_version outcome prompt_version provider "
         "quota_id response_id schema_version split step"
     ),
+    "extraction_flights": "document_hash owner",
+    "kept_replies": "lookup model_version step",
+    "record_reuses": "step",
+    "review_items": "reason status",
     "provider_payloads": "prompt_sha256",
     "rate_limit_counts": "model provider",
     "record_batches": "status",
     "shell_file_pages": "source regions warnings",
-    "shell_files": "language media_type sha256 status warnings",
+    "shell_files": "language media_type owner sha256 status warnings",
     "user_profiles": "pseudonym",
 }
 """Codes, counts, names of models and rules, and texts of operators, but no text of a document.

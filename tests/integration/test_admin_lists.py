@@ -31,9 +31,9 @@ ROW_STATEMENTS = 13
 """The user, the transaction, the row, and the name of each row that the row refers to."""
 FEW_ROWS = {
     "incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches",
-    "rate_limit_counts", "file_sweeps", "audit_checks",
+    "rate_limit_counts", "file_sweeps", "audit_checks", "extraction_flights",
 }  # fmt: skip
-"""Tables that grow with incidents, operators and submissions instead of records."""
+"""Tables that grow with incidents, operators, submissions and running jobs instead of records."""
 READ_IN_LISTS = {"review_flags"}
 """JSON columns that a list shows."""
 

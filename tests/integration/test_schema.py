@@ -47,6 +47,7 @@ _NO_CLIENT = "the command line is no web client"
 _LATER_PASS = "that pass comes in a later version"
 _NO_RETRY = "the suite lets no job be retried by itself"
 _NOT_PARKED = "filled while a job is parked, and cleared when it goes on"
+_FLIGHT = "a row lives only while its job does"
 _NO_DEATH = "no worker died"
 _NOT_USED = "the emulator reports none, as the model does unless it is asked to think or to cache"
 UNFILLED: dict[str, str] = {
@@ -56,6 +57,12 @@ UNFILLED: dict[str, str] = {
     "ai_processing_summary.pass2_metrics_id": _LATER_PASS,
     "ai_processing_summary.pass3_metrics_id": _LATER_PASS,
     "ai_processing_summary.user_agent": _NO_CLIENT,
+    "extraction_flights.id": _FLIGHT,
+    "extraction_flights.document_hash": _FLIGHT,
+    "extraction_flights.job_id": _FLIGHT,
+    "extraction_flights.owner": _FLIGHT,
+    "extraction_flights.renewed_at": _FLIGHT,
+    "record_reuses.cost_saved_usd": "the local engine costs nothing",
     "provider_calls.split": "empty for a call about a whole batch or chunk",
     "job_queue.cancel_requested_at": "no test cancels these jobs",
     "job_queue.crash_count": _NO_DEATH,
@@ -81,7 +88,6 @@ UNFILLED: dict[str, str] = {
     "pass1_entity_metrics.ip_address": _NO_CLIENT,
     "pass1_entity_metrics.user_agent": _NO_CLIENT,
     "processed_documents.code_table_version": _LATER_PASS,
-    "processed_documents.owner": "records have no owner until there are API clients",
     "provider_calls.cached_tokens": _NOT_USED,
     "provider_calls.thinking_tokens": _NOT_USED,
     "shell_file_pages.regions": "no text page of the samples has unexplained ink",
@@ -122,7 +128,9 @@ def ran(module_db: str) -> None:
     """Run a record to each outcome, in a separate database."""
     records.failed_record(records.LONG, FAULTS)
     records.completed_record(records.SCAN, patient_reference="ref-1", priority=2)
-    records.completed_record(records.TRAPS, idempotency_key="key-1")
+    records.completed_record(records.TRAPS, idempotency_key="key-1", owner="cli")
+    records.completed_record(records.TRAPS, owner="cli")
+    records.completed_record(records.TRAPS, owner="cli", is_forced=True)
     records.failed_record(records.LAB, records.OUTAGE)
     records.failed_record(records.LAB, [{"fault": "bad-json", "kind": "discovery"}])
 

@@ -28,6 +28,7 @@ from .types import (
     Slice,
     Word,
 )
+from .version import reader_version
 
 __all__ = [
     "ATTACHMENTS",
@@ -50,6 +51,7 @@ __all__ = [
     "Word",
     "probe",
     "read_pages",
+    "reader_version",
     "render_page",
     "slice_pages",
     "sniff",

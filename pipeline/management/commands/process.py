@@ -42,7 +42,7 @@ from pipeline.operations.operator_actions import (
     record_batch_open,
     record_submit,
 )
-from pipeline.stages.intake import Received, Submission, discard_unnamed
+from pipeline.stages.intake import COMMAND_LINE, Received, Submission, discard_unnamed
 
 BATCH = "batch of records"
 """The audit's name for a batch as a target."""
@@ -74,7 +74,7 @@ class Command(PlainCommand):
         parser.add_argument(
             "--force",
             action="store_true",
-            help="extract again; today every submission does, because no extraction is reused",
+            help="extract again; without it, a file that you submitted before reuses its results",
         )
         parser.add_argument(
             "--no-wait",
@@ -93,7 +93,15 @@ class Command(PlainCommand):
         files = private_arguments.files_of(options)
         patient = private_arguments.patient_reference_of(options)
         batch_id = _opened_batch() if len(files) > 1 else None
-        found = [self._submit(path, patient, options["priority"], batch_id) for path in files]
+        stated = Submission(
+            path=Path(),
+            patient_reference=patient,
+            priority=options["priority"],
+            record_batch_id=batch_id,
+            owner=COMMAND_LINE,
+            is_forced=options["force"],
+        )
+        found = [self._submit(path, stated) for path in files]
         if batch_id is not None:
             with unless_away():
                 _close_batch(batch_id, sum(result.shell_file_id is not None for result in found))
@@ -121,9 +129,7 @@ class Command(PlainCommand):
         for shell_file_id in names:
             self.stderr.write(f"  manage.py explain {shell_file_id}")
 
-    def _submit(
-        self, path: Path, patient: str | None, priority: int, batch_id: UUID | None
-    ) -> FileResult:
+    def _submit(self, path: Path, stated: Submission) -> FileResult:
         # A name on disk need not be UTF-8, but the database and the terminal require UTF-8.
         filename = os.fsencode(path.name).decode("utf-8", "replace")
         name = in_one_line(filename) or in_one_line(str(path))
@@ -131,15 +137,7 @@ class Command(PlainCommand):
             # Each of a thousand files would wait for the same server.
             return FileResult(name=name, error_code=self._refusing, refusal=line_of(self._refusing))
         try:
-            received = _submitted(
-                Submission(
-                    path=_regular(path),
-                    filename=filename,
-                    patient_reference=patient,
-                    priority=priority,
-                    record_batch_id=batch_id,
-                )
-            )
+            received = _submitted(replace(stated, path=_regular(path), filename=filename))
         except PipelineError as error:
             with unless_away():
                 record_command("submit", target_kind="record", refusal=error)
@@ -156,7 +154,9 @@ class Command(PlainCommand):
             refusal = error.strerror or "The file cannot be read"
             self.stderr.write(f"{name}: {refusal}")
             return FileResult(name=name, error_code=ErrorCode.INPUT_INVALID, refusal=refusal)
-        return FileResult(name=name, shell_file_id=received.shell_file_id, batch_id=batch_id)
+        return FileResult(
+            name=name, shell_file_id=received.shell_file_id, batch_id=stated.record_batch_id
+        )
 
     def _follow(self, names: Mapping[UUID, str], *, quiet: bool) -> dict[UUID, Progress]:
         if (self.stderr if quiet else self.stdout).isatty():
@@ -187,6 +187,7 @@ def _submitted(submission: Submission) -> Received:
                 "size_bytes": submission.path.stat().st_size,
                 "priority": submission.priority,
                 "batch": str(submission.record_batch_id) if submission.record_batch_id else None,
+                "force": submission.is_forced,
             }
             target = received.shell_file_id
             record_command("submit", target_kind="record", target_id=target, facts=facts)

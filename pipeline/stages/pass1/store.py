@@ -26,15 +26,13 @@ from pipeline.models import (
     Encounter,
     EncounterResult,
     Entity,
-    ProcessedDocument,
     Session,
-    ShellFile,
     Summary,
 )
 from pipeline.models.fields import counted, milliseconds
 from pipeline.models.work_tables import ENCOUNTER_COLUMNS
-from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens
-from pipeline.providers.schemas import SCHEMA_VERSION, EntityReply
+from pipeline.providers.prompts import estimate_tokens
+from pipeline.providers.schemas import EntityReply
 from pipeline.stages.pass1.entity_rows import EncounterText
 from pipeline.stages.pass1.planner import Bounds
 from pipeline.stages.pass1.planner import plan as plan_batches
@@ -216,10 +214,8 @@ def batch_slices(batch: Batch, split: str, pages: Mapping[int, PageText]) -> tup
 
 
 def conclude(lease: Lease, plan: RecordPlan) -> None:
-    """Mark the record for a review where needed, and remember a complete extraction."""
+    """Mark the record for a review where needed."""
     _review(lease, plan)
-    if not any(r.status == WorkStatus.FAILED for r in plan.results):
-        _remember(lease, [batch for group in plan.batches.values() for batch in group])
 
 
 def _store_plan(
@@ -266,27 +262,6 @@ def _store_plan(
     with fenced(lease):
         EncounterResult.objects.bulk_create(results)
         Batch.objects.bulk_create(batches)
-
-
-def _remember(lease: Lease, batches: Sequence[Batch]) -> None:
-    """Store the conditions under which these bytes were extracted (requirement 39)."""
-    sha256 = ShellFile.objects.values_list("sha256", flat=True).get(id=lease.shell_file_id)
-    versions = {b.ai_model_used for b in batches if b.ai_model_used}
-    ProcessedDocument.objects.bulk_create(
-        [
-            ProcessedDocument(
-                document_hash=sha256,
-                engine=settings.MEDPROC_PROVIDER,
-                model_version=",".join(sorted(versions)),
-                prompt_version=PROMPT_VERSION,
-                schema_version=SCHEMA_VERSION,
-                zones=not settings.PASS1_DISABLE_ZONES,
-                input_mode=settings.PASS_INPUT,
-                shell_file_id=lease.shell_file_id,
-            )
-        ],
-        ignore_conflicts=True,
-    )
 
 
 def _tokens(batches: Sequence[Batch]) -> tuple[int, int]:

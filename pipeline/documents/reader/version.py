@@ -1,0 +1,25 @@
+"""The version of the reader: equal versions read equal text from equal bytes.
+
+The version follows from the reader's own code and from the libraries below it, so no change of the
+reader can be forgotten here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+_LIBRARIES = ("pypdfium2", "tesserocr", "pillow")
+
+
+@lru_cache(maxsize=1)
+def reader_version() -> str:
+    """Return 16 hex digits of the digest of the reader's code and libraries."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    for name in _LIBRARIES:
+        digest.update(f"{name} {metadata.version(name)}".encode())
+    return digest.hexdigest()[:16]

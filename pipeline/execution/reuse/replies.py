@@ -1,0 +1,247 @@
+"""The replies of one step: kept for later records, and taken from earlier records.
+
+Replies are taken in one fenced transaction before the first call: all of them or none. An item that
+got a reply is then in the same state as an item that an earlier run of the step had answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import zlib
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Generic
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import F, Sum
+from django.utils import timezone
+from pydantic import BaseModel
+
+from pipeline.core.types import ProviderModel
+from pipeline.execution.attachments import without_attachments
+from pipeline.execution.reuse.conditions import Conditions, conditions_of
+from pipeline.execution.splits import Split
+from pipeline.execution.step_work import AcceptedReply, GroupPublisher, StepWork, W
+from pipeline.models import KeptReply, ProcessedDocument, ProviderCall, Reuse, ShellFile
+from pipeline.models.work_item import WorkItem
+from pipeline.providers.base import Provider, Request
+from pipeline.transitions import Flush, Lease, fenced, row_of, write
+
+logger = logging.getLogger(__name__)
+
+# The newest reply to each prompt, from records of which this pass is complete. The digest covers
+# owner, bytes and conditions, so that no row of another owner can match.
+_FIND = """
+SELECT DISTINCT ON (k.lookup) k.lookup, k.work_item_id, k.shell_file_id
+FROM kept_replies k
+JOIN processed_documents p ON p.shell_file_id = k.shell_file_id AND p.step = k.step
+WHERE k.lookup = ANY(%(lookups)s) AND k.step = %(step)s AND k.shell_file_id <> %(shell_file)s
+  AND p.owner = %(owner)s AND p.document_hash = %(hash)s
+ORDER BY k.lookup, k.created_at DESC, k.work_item_id
+"""
+
+
+class StepReplies(Generic[W]):
+    """The replies that a step keeps and takes; a record without an owner does neither."""
+
+    def __init__(self, lease: Lease, work: StepWork[W], provider: Provider) -> None:
+        self._lease = lease
+        self._work = work
+        record = ShellFile.objects.values("owner", "sha256", "forced").get(id=lease.shell_file_id)
+        self._owner: str = record["owner"]
+        self._sha256: str = record["sha256"]
+        self._is_forced: bool = record["forced"]
+        self._conditions = conditions_of(
+            lease.step, ProviderModel(provider=provider.name, model=provider.model)
+        )
+        self._prompts: dict[UUID, str] = {}
+        """Digests of the prompts of whole items; call threads add to it."""
+
+    def note(self, split: Split[W], request: Request) -> None:
+        """Note the prompt of a whole item that is being asked about. Runs in a call thread."""
+        if self._owner and not split.name:
+            self._prompts[split.row.id] = _digest(request.prompt, split.token)
+
+    def keep(self, row: W, reply: AcceptedReply, flush: Flush) -> None:
+        """Keep the accepted output of an item for later records with the same bytes."""
+        if not self._owner:
+            return
+        kept = json.dumps({"output": reply.output, "counts": reply.counts}, ensure_ascii=False)
+        flush.kept.append(
+            {
+                "work_item_id": str(row.id),
+                "shell_file_id": str(self._lease.shell_file_id),
+                "step": self._lease.step.value,
+                "lookup": self._lookup(row),
+                "model_version": row.ai_model_used,
+                "reply": "\\x" + zlib.compress(kept.encode("utf-8", "replace")).hex(),
+            }
+        )
+
+    def take(self, publisher: GroupPublisher[W] | None) -> StepWork[W]:
+        """Give the open items the replies of earlier records; return the work that is left."""
+        if not self._owner or self._is_forced or not self._work.rows or not self._has_source():
+            return self._work
+        by_lookup: defaultdict[str, list[W]] = defaultdict(list)
+        for row in self._work.rows:
+            by_lookup[self._lookup(row)].append(row)
+        with fenced(self._lease):
+            found = self._found(list(by_lookup))
+            taken = {
+                row.id: (row, source, reply)
+                for lookup, (source, reply) in found.items()
+                for row in by_lookup[lookup]
+            }
+            self._write(list(taken.values()), publisher)
+        if taken:
+            logger.info(
+                "%d of %d items reuse earlier replies",
+                len(taken),
+                len(self._work.rows),
+                extra={"action": "replies_reused", **self._lease.log_context()},
+            )
+        return _WorkLeft(self._work, frozenset(taken))
+
+    def _has_source(self) -> bool:
+        return (
+            ProcessedDocument.objects.filter(
+                document_hash=self._sha256, owner=self._owner, step=self._lease.step
+            )
+            .exclude(shell_file_id=self._lease.shell_file_id)
+            .exists()
+        )
+
+    def _found(self, lookups: Sequence[str]) -> dict[str, tuple[UUID, KeptReply]]:
+        """Return by lookup the source's record and its reply; lock the records until commit."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _FIND,
+                {
+                    "lookups": list(lookups),
+                    "step": self._lease.step.value,
+                    "shell_file": self._lease.shell_file_id,
+                    "owner": self._owner,
+                    "hash": self._sha256,
+                },
+            )
+            places = {item: (lookup, record) for lookup, item, record in cursor.fetchall()}
+            # A record that is being deleted is no source; a locked one stays until the commit.
+            cursor.execute(
+                "SELECT id FROM shell_files WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE",
+                [sorted({record for _, record in places.values()})],
+            )
+        return {
+            places[kept.work_item_id][0]: (places[kept.work_item_id][1], kept)
+            for kept in KeptReply.objects.filter(work_item_id__in=places)
+        }
+
+    def _write(
+        self,
+        taken: Sequence[tuple[W, UUID, KeptReply]],
+        publisher: GroupPublisher[W] | None,
+    ) -> None:
+        flush = Flush(work=type(self._work.rows[0]))
+        sources: defaultdict[UUID, list[UUID]] = defaultdict(list)
+        now = timezone.now()
+        for row, source, kept in taken:
+            reply = json.loads(zlib.decompress(kept.reply))
+            row.begin(now)
+            row.record_call(kept.model_version or "", input_tokens=0, output_tokens=0)
+            row.succeed(_with_token(reply["output"], row), reply["counts"], now)
+            if publisher is not None:
+                publisher.start(row, flush)
+            flush.items.append(row_of(row))
+            sources[source].append(kept.work_item_id)
+        write(self._lease, flush)
+        for source, items in sources.items():
+            _note(self._lease, source, items)
+
+    def _lookup(self, row: W) -> str:
+        prompt = self._prompts.get(row.id)
+        if prompt is None:
+            split = Split(row=row, pages=tuple(self._work.pages_of(row)))
+            with without_attachments():
+                prompt = _digest(self._work.request(split).prompt, split.token)
+            self._prompts[row.id] = prompt
+        return lookup_of(self._owner, self._sha256, self._lease.step, self._conditions, prompt)
+
+
+def lookup_of(owner: str, sha256: str, step: str, conditions: Conditions, prompt: str) -> str:
+    """Return the digest by which a reply is found; `prompt` is the prompt's own digest."""
+    # The prompt shows what the plan decides.
+    columns = {**conditions.as_columns(), "plan": ""}
+    key = json.dumps([owner, sha256, str(step), columns, prompt], sort_keys=True)
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _note(lease: Lease, source: UUID, items: Sequence[UUID]) -> None:
+    """Add what a pass reused from a record, and the calls that the record had needed for it."""
+    calls = ProviderCall.objects.filter(work_item_id__in=items, accepted=True)
+    kinds = ("input_tokens", "output_tokens", "thinking_tokens")
+    saved = calls.aggregate(
+        cost=Sum("cost_usd", default=0), **{kind: Sum(kind, default=0) for kind in kinds}
+    )
+    figures = {
+        "items": len(items),
+        "calls_saved": calls.count(),
+        "tokens_saved": sum(saved[kind] for kind in kinds),
+        "cost_saved_usd": saved["cost"],
+    }
+    key = {"shell_file_id": lease.shell_file_id, "step": lease.step, "source_id": source}
+    added = Reuse.objects.filter(**key).update(**{n: F(n) + v for n, v in figures.items()})
+    if not added:
+        Reuse.objects.create(**key, **figures)
+
+
+def _digest(prompt: str, token: str) -> str:
+    return hashlib.sha256(prompt.replace(token, "").encode("utf-8", "replace")).hexdigest()
+
+
+def _with_token(output: Mapping[str, Any], row: WorkItem) -> dict[str, Any]:
+    """Return an output with the token of its new item, also in the parts of a split item."""
+    return {
+        key: row.id.hex
+        if key == "item_token"
+        else _with_token(value, row)
+        if isinstance(value, dict)
+        else value
+        for key, value in output.items()
+    }
+
+
+class _WorkLeft(Generic[W]):
+    """The work of a step, with the items that have got a reply among the known items."""
+
+    def __init__(self, work: StepWork[W], taken: frozenset[UUID]) -> None:
+        self._work = work
+        self.rows: Sequence[W] = [row for row in work.rows if row.id not in taken]
+        self.known: Sequence[W] = [*work.known, *(row for row in work.rows if row.id in taken)]
+
+    @property
+    def groups(self) -> Sequence[Hashable]:
+        return self._work.groups
+
+    @property
+    def schema(self) -> type[BaseModel]:
+        return self._work.schema
+
+    def group_of(self, row: W) -> Hashable:
+        return self._work.group_of(row)
+
+    def pages_of(self, row: W) -> Sequence[int]:
+        return self._work.pages_of(row)
+
+    def size_of(self, split: Split[W]) -> int:
+        return self._work.size_of(split)
+
+    def request(self, split: Split[W]) -> Request:
+        return self._work.request(split)
+
+    def accept(self, split: Split[W], output: BaseModel) -> AcceptedReply:
+        return self._work.accept(split, output)
+
+    def merge(self, row: W, outputs: Sequence[tuple[Split[W], Mapping[str, Any]]]) -> AcceptedReply:
+        return self._work.merge(row, outputs)
