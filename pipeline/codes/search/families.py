@@ -15,7 +15,7 @@ from pipeline.codes.search.words import Word, words
 
 MAX_CODES_BELOW = 200
 """A heading with more codes below names a chapter rather than a finding."""
-_NOT_CODES = frozenset({"chapter", "block"})
+_NOT_CODES = frozenset({"chapter", "section"})
 
 
 @dataclass(frozen=True)
