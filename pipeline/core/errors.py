@@ -58,6 +58,7 @@ class ErrorCode(StrEnum):
     ITEM_REJECTED = "ITEM_REJECTED"
     DATE_UNCLEAR = "DATE_UNCLEAR"
     SETTINGS_DIFFER = "SETTINGS_DIFFER"
+    CODES_NOT_LOADED = "CODES_NOT_LOADED"
     ENCOUNTER_NOT_FOUND = "ENCOUNTER_NOT_FOUND"
     PATIENT_MISMATCH = "PATIENT_MISMATCH"
     LANGUAGE_UNSUPPORTED = "LANGUAGE_UNSUPPORTED"
@@ -175,6 +176,11 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         False,
         _N,
         "Hosts with different settings worked on this record. Give all hosts the same settings.",
+    ),
+    ErrorCode.CODES_NOT_LOADED: ErrorPolicy(
+        False,
+        _N,
+        "No code system is loaded, so entities have no codes. Run manage.py load_codes ICD10CM.",
     ),
     ErrorCode.ENCOUNTER_NOT_FOUND: ErrorPolicy(
         False, _N, "The encounter does not belong to this record. Check the id."

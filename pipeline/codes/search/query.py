@@ -53,6 +53,8 @@ class Query:
 
     slots: tuple[Slot, ...]
     facets: Facets
+    is_initial: bool = False
+    """Whether the encounter, though not the text, says that treatment begins."""
 
     @property
     def words(self) -> set[str]:
@@ -60,7 +62,7 @@ class Query:
         return {word.text for slot in self.slots for option in slot.alternatives for word in option}
 
 
-def parse(text: str, category: str) -> Query:
+def parse(text: str, category: str, *, is_initial: bool = False) -> Query:
     """Return the query of an entity's name."""
     text = plain(text[:MAX_CHARACTERS])
     if category in ("medication", "immunization", "allergy"):
@@ -75,6 +77,7 @@ def parse(text: str, category: str) -> Query:
     return Query(
         _with_joins(slots),
         Facets(side, facets.trimester, facets.encounter, facets.wound, facets.healing),
+        is_initial,
     )
 
 

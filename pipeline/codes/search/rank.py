@@ -239,7 +239,7 @@ def choices(query: Query, entry: Found, found: Match) -> list[Choice]:
     chosen = []
     for code_id, text in zip(entry.codes, entry.facets, strict=True):
         facets = Facets.read(text)
-        fit = _fit(query.facets, facets)
+        fit = _fit(query.facets, facets, is_initial=query.is_initial)
         if fit is not None:
             share, stated = fit
             reason = f"{found.covered} of {found.of} words"
@@ -251,7 +251,9 @@ def choices(query: Query, entry: Found, found: Match) -> list[Choice]:
     return sorted(chosen, key=lambda choice: (-choice.score, choice.code_id))
 
 
-def _fit(stated: Facets, of_code: Facets) -> tuple[float, list[str]] | None:
+def _fit(
+    stated: Facets, of_code: Facets, *, is_initial: bool = False
+) -> tuple[float, list[str]] | None:
     """Return the share of the score that a code keeps, with reasons; None for a contradiction."""
     share = 1.0
     reasons: list[str] = []
@@ -261,7 +263,7 @@ def _fit(stated: Facets, of_code: Facets) -> tuple[float, list[str]] | None:
         elif of_code.side in STATED:
             return None
         else:
-            share *= 0.8 if of_code.side is Side.OPEN else 0.9
+            share *= 0.72 if of_code.side is Side.OPEN else 0.78
     elif of_code.side in STATED:
         share *= 0.75
         reasons.append(f"laterality {SIDE_NAMES[of_code.side]} is not stated")
@@ -280,6 +282,8 @@ def _fit(stated: Facets, of_code: Facets) -> tuple[float, list[str]] | None:
         if of_code.encounter != wanted:
             if stated.encounter:
                 share *= 0.5
+            elif is_initial:
+                share *= 0.7
             else:
                 share *= 0.9 if of_code.encounter == "D" else 0.85
         elif stated.encounter:

@@ -56,6 +56,8 @@ class Asked:
 
     text: str
     category: str
+    is_emergency: bool = False
+    """Whether the text belongs to an emergency encounter, at which treatment begins."""
 
 
 def shortlists(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
@@ -68,7 +70,7 @@ def shortlists(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate
 
 
 def _batch(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
-    queries = [parse(each.text, each.category) for each in asked]
+    queries = [parse(each.text, each.category, is_initial=each.is_emergency) for each in asked]
     systems = [SYSTEMS.get(each.category, ()) for each in asked]
     vocabulary = _Vocabulary(queries, systems)
     searches: list[tuple[int, str, Resolved]] = []
