@@ -74,7 +74,9 @@ def _verification(printed: Printed) -> tuple[str | None, bool]:
     if said == "entered-in-error" or facts.status == "entered_in_error":
         return "entered-in-error", False
     if facts.negated:
-        return "refuted", said not in (None, "refuted")
+        # An allergy that is over was an allergy: its status says so.
+        over = (printed.status or "").strip().lower() in ("inactive", "resolved")
+        return (said if over else "refuted"), said not in (None, "refuted")
     if facts.certainty in ("possible", "hypothetical"):
         return "unconfirmed", said not in (None, "unconfirmed")
     return said, said == "refuted" and facts.negated is False

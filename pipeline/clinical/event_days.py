@@ -10,7 +10,8 @@ from pipeline.clinical.structured import Printed
 def day_of_event(printed: Printed, attribute: str, flags: list[str]) -> str | None:
     """Return the day of an event in the past, as ISO 8601; add the flags that arise.
 
-    The day of Pass 1 and the printed start are one day, or neither is reported.
+    The day of Pass 1 and the printed start are one day, or neither is reported. A stay can last
+    weeks: a day after its first day is no proof of another order of day and month.
     """
     facts = printed.facts
     own = facts.entity_date.isoformat() if facts.entity_date else None
@@ -20,7 +21,6 @@ def day_of_event(printed: Printed, attribute: str, flags: list[str]) -> str | No
         printed.start,
         encounter_date=facts.encounter_date,
         known=(facts.entity_date,) if facts.entity_date else (),
-        is_past=True,
         attribute=attribute,
     )
     if read is None and own is not None:
