@@ -16,7 +16,14 @@ from uuid import UUID
 from observability.drilldown.nodes import FailureCause, Node, NodeKind, Spent
 from observability.drilldown.queries import RecordRows
 from pipeline.core.errors import ERRORS, ErrorCode
-from pipeline.core.labels import PASS_TITLES, WORDS, StatusWord, incomplete_note, pages
+from pipeline.core.labels import (
+    PASS_TITLES,
+    WORDS,
+    StatusWord,
+    incomplete_note,
+    pages,
+    work_item,
+)
 from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
 from pipeline.models import (
     OUTCOME_OK,
@@ -27,7 +34,6 @@ from pipeline.models import (
 )
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable
-from pipeline.stages.registry import PASSES
 from pipeline.transitions.history import crashes
 
 Contents = tuple[dict[str, int], tuple[Node, ...]]
@@ -112,13 +118,9 @@ def _pass(rows: RecordRows, step: Step) -> Node:
         counts={k: v for k, v in counts.items() if v},
         spent=_spent(calls, took_ms=_pass_ms(rows, step, calls)),
         cause=_job_cause(rows) if failed_here else None,
-        notes=_unreached(step) if ended and word is StatusWord.WAITING else (),
+        notes=("not reached",) if ended and word is StatusWord.WAITING else (),
         children=(*children, *own),
     )
-
-
-def _unreached(step: Step) -> tuple[str, ...]:
-    return ("not reached",) if step in PASSES else ("not in this version",)
 
 
 def _pass_word(rows: RecordRows, step: Step) -> StatusWord:
@@ -183,7 +185,17 @@ def _work_items(rows: RecordRows, table: WorkTable) -> Contents:
     """Return the work items of a pass side by side."""
     calls = rows.calls_of()
     items = rows.items[table.step]
-    children = tuple(_work(table, item, calls.get(item.pk, ()), len(items)) for item in items)
+    indexes = {each.id: each.encounter_index for each in rows.encounters}
+    children = tuple(
+        _work(
+            table,
+            item,
+            calls.get(item.pk, ()),
+            len(items),
+            encounter=indexes.get(item.encounter_id) if table.has_encounters_alone else None,
+        )
+        for item in items
+    )
     failed = sum(child.status is StatusWord.FAILED for child in children)
     return {table.noun: len(children), "failed": failed}, children
 
@@ -282,15 +294,25 @@ _BUILDERS: dict[Step, Callable[[RecordRows], Contents]] = {
 """Passes that show more than their work items."""
 
 
-def _work(table: WorkTable, item: WorkItem, calls: Sequence[ProviderCall], total: int) -> Node:
+def _work(
+    table: WorkTable,
+    item: WorkItem,
+    calls: Sequence[ProviderCall],
+    total: int,
+    encounter: int | None = None,
+) -> Node:
+    """Return a work item; `encounter` is the number of an encounter that no node above names."""
     number = table.number_of(item)
+    name = f"{table.noun} {number + 1} of {total}"
+    if encounter is not None:
+        name = work_item(table.noun, number, encounter)
     where = pages(range(item.page_range_start, item.page_range_end + 1))
     estimate = {table.estimate: table.estimate_of(item)} if table.estimate else {}
     return Node(
         kind=table.noun,
         id=str(item.pk),
         # People count from 1; `facts` keep the 0-based index.
-        title=f"{table.noun} {number + 1} of {total} ({where})",
+        title=f"{name} ({where})",
         status=WORDS[item.status],
         counts=table.found_in(item),
         spent=_spent(calls, started_at=item.started_at, took_ms=item.duration_ms),

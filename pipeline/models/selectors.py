@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, TypedDict, cast
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum, Value
 from django.utils import timezone
 
 from pipeline.core.errors import ERRORS, Budget
@@ -168,7 +168,7 @@ class Progress:
 def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
     """Return the progress of records by id.
 
-    There are three statements, and one for each pass with work items.
+    There are four statements, for any number of records and passes.
     """
     jobs = (
         Job.objects.filter(shell_file_id__in=shell_file_ids)
@@ -177,7 +177,7 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
         .distinct("shell_file_id")
         .defer("shell_file__original_filename", "incident__evidence")
     )
-    work = {step: _ended(table, shell_file_ids) for step, table in WORK_TABLES.items()}
+    work = _work_done(shell_file_ids)
     encounters = _encounters(shell_file_ids)
     published = {
         record: (entities, rows_not_understood)
@@ -199,11 +199,7 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
             step=Step(job.current_step),
             pages_read=job.shell_file.pages_read,
             page_count=job.shell_file.page_count,
-            work={
-                step: ended[job.shell_file_id]
-                for step, ended in work.items()
-                if job.shell_file_id in ended
-            },
+            work=work.get(job.shell_file_id, {}),
             encounters=encounters.get(job.shell_file_id, (0, 0))[1],
             encounters_missing=missing_encounters(*encounters.get(job.shell_file_id, (0, 0))),
             entities=published.get(job.shell_file_id, (0, 0))[0],
@@ -312,14 +308,26 @@ def _outage_since(job: Job) -> datetime | None:
     return since
 
 
-def _ended(table: WorkTable, shell_file_ids: Collection[UUID]) -> dict[UUID, WorkDone]:
-    counted = (
+def _work_done(shell_file_ids: Collection[UUID]) -> dict[UUID, dict[Step, WorkDone]]:
+    """Return the ended and all work items of each pass of some records, in one statement."""
+    first, *others = (_ended(table, shell_file_ids) for table in WORK_TABLES.values())
+    found: defaultdict[UUID, dict[Step, WorkDone]] = defaultdict(dict)
+    for record, step, ended, total in first.union(*others, all=True):
+        found[record][Step(step)] = WorkDone(ended, total)
+    return {record: dict(sorted(of.items(), key=_in_order)) for record, of in found.items()}
+
+
+def _in_order(of: tuple[Step, WorkDone]) -> int:
+    return list(Step).index(of[0])
+
+
+def _ended(table: WorkTable, shell_file_ids: Collection[UUID]) -> QuerySet[Any, Any]:
+    return (
         table.rows.filter(**{f"{table.record}__in": shell_file_ids})
         .order_by()
-        .values_list(table.record)
+        .values_list(table.record, Value(table.step.value))
         .annotate(ended=Count("id", filter=Q(status__in=WORK_TERMINAL)), total=Count("id"))
     )
-    return {record: WorkDone(ended, total) for record, ended, total in counted}
 
 
 def _per_record(rows: QuerySet[Any], figure: Count) -> dict[UUID, int]:

@@ -52,12 +52,20 @@ SHOWN = {
     "pass1_entity_metrics": (
         "ai_model_used entity_types_found error_code error_summary ocr_model_used"
     ),
+    "pass1_5_code_candidates": "system system_version",
     "pass2_clinical_metrics": "ai_model_used error_code error_summary",
+    "pass2_enriched_entities": "category code_system engine flags",
     "pass2_zone_results": (
-        "ai_model_used error_code error_context error_message status transient_error_history "
-        "zone_type"
+        "ai_model_used entity_ids error_code error_context error_message spans status "
+        "transient_error_history zone_type"
     ),
     "pass3_narrative_metrics": "ai_model_used error_code error_summary",
+    "pass3_narrative_results": (
+        "ai_model_used entity_ids error_code error_context error_message status "
+        "transient_error_history"
+    ),
+    "pass3_narrative_sentences": "entity_ids",
+    "record_list_items": "code_system encounter_ids entity_ids kind",
     "pauses": "end_reason ended_by model paused_by provider queue reason",
     "processed_documents": (
         "code_table_version document_hash engine input_mode model_version owner plan "

@@ -396,7 +396,7 @@ def test_the_facts_of_a_record_are_in_words(client: Client) -> None:
     assert "2026-11-28 07:39:15 UTC retried by demo: again" in said
     assert "[{" not in said
     assert "Retry what failed" not in said
-    assert "not in this version" in said
+    assert "not reached" in said
 
 
 def test_the_map_of_pages_links_to_them_for_those_who_may_read_them(client: Client) -> None:
