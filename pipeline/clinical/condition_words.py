@@ -224,3 +224,11 @@ CONFIRMED = re.compile(
 IN_ERROR = re.compile(
     r"\bentered[ ]in[ ]error\b|\berroneous(?:ly)?\b|\bcharted[ ]in[ ]error\b", re.I
 )
+DOUBT = re.compile(
+    r"\b(?:possib\w+|probab\w+|likely|suspect\w*|presum\w+|question\w*|maybe|perhaps|may|might|could"
+    r"|vs|versus|rule|r/o|concern\w*|differential|ddx|if|risk|screen\w*|evaluat\w*|consider\w*"
+    r"|work-?up|unconfirmed|provisional|unclear|family|mother|father|sister|brother|aunt|uncle)\b"
+    r"|\?",
+    re.I,
+)
+"""Words of doubt, or of another person."""

@@ -21,7 +21,10 @@ _REACH = 80
 """The most lines between a row and its heading: more than the longest page of a table."""
 _FIGURE = re.compile(r"(?<![\w/.])\d+(?:[.,]\d+)?(?![\w/])|\d+/\d+(?!/)")
 _IN_PARENTHESES = re.compile(r"\([^()\n]*\)")
-_DAY = re.compile(r"\b\d{1,4}[/.-]\d{1,2}(?:[/.-]\d{2,4})?\b|\b\d{1,2}:\d{2}\b")
+_DAY = re.compile(
+    r"\b\d{1,4}[/-]\d{1,2}(?:[/-]\d{2,4})?\b|\b\d{1,2}\.\d{1,2}\.\d{2,4}\b|\b\d{1,2}:\d{2}\b"
+)
+"""A day or a time. Two figures with a point between them are a value, never a day."""
 
 
 @dataclass(frozen=True, kw_only=True)

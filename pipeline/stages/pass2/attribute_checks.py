@@ -206,12 +206,13 @@ def _verification(said: str, facts: EntityFacts, evidence: Evidence) -> bool:
         return is_open or (low in kinds and kinds[low].search(near) is not None)
     if low == "entered-in-error":
         return condition_words.IN_ERROR.search(near) is not None
-    return (
-        low == "confirmed"
-        and not facts.negated
-        and facts.certainty in (None, "certain")
-        and (facts.certainty == "certain" or condition_words.CONFIRMED.search(near) is not None)
-    )
+    if low != "confirmed" or facts.negated or not is_of_patient(facts):
+        return False
+    if facts.certainty in ("possible", "hypothetical") or facts.category == "allergy":
+        return False
+    # A plain statement confirms; the words of a doubt around the mention do not.
+    is_plain = not _NO.search(near) and not condition_words.DOUBT.search(near)
+    return facts.certainty == "certain" or is_plain
 
 
 def _severity(said: str, facts: EntityFacts, evidence: Evidence) -> bool:
@@ -232,9 +233,8 @@ _SIDE_WORDS = {
 
 
 def _laterality(said: str, facts: EntityFacts, evidence: Evidence) -> bool:
-    """Return whether the quote, or the words that touch the quote, print this side alone."""
-    near = f"{evidence.before[-24:]} {evidence.quote} {evidence.after[:24]}".replace("\n", " ")
-    found = {side for side, pattern in _SIDE_WORDS.items() if pattern.search(near)}
+    """Return whether the quote prints this side alone; the local engine reads other places."""
+    found = {side for side, words in _SIDE_WORDS.items() if words.search(evidence.quote)}
     return found == {said.lower()}
 
 

@@ -78,6 +78,9 @@ def grounded(
         else:
             flags.append(flagged(EnrichmentFlag.NOT_GROUNDED, name))
         other = read if read is not None else _in_another_place(name, said, own, facts)
+        if other is None and name == "verification" and said.lower() in _DENIALS[name]:
+            # Pass 1 read no denial, so one of both readings is wrong.
+            flags.append(flagged(EnrichmentFlag.DISPUTED, name))
         if other is not None and not is_same(name, said, read or "", facts):
             disputed[name] = other
             flags.append(flagged(EnrichmentFlag.DISPUTED, name))
