@@ -2,11 +2,66 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from collections.abc import Iterator
+from uuid import UUID, uuid4
 
-from pipeline.models import RecordListItem
+from pipeline.clinical.record_lists.build import record_lists
+from pipeline.clinical.record_lists.items import ListedFact, ListItem
+from pipeline.codes.exclusions import excludes1_notes
+from pipeline.models import RecordListItem, ShellFile
+from pipeline.models.codes import SystemKey
+from pipeline.stages.entity_facts import known_entities
 
 
 def list_rows(shell_file_id: UUID) -> list[RecordListItem]:
-    """Return the problems, medications, allergies and lab series of a record."""
-    return []
+    """Return the problems, medications, allergies and lab series of a record.
+
+    Runs one statement for the patient, one for the Excludes1 notes if two codes were chosen, and
+    those of `known_entities`.
+    """
+    patient_id = ShellFile.objects.values_list("patient_id", flat=True).get(id=shell_file_id)
+    facts = list(_facts(shell_file_id))
+    codes = {
+        code
+        for fact in facts
+        for system, _, code in [(fact.facts.code or "").partition("|")]
+        if system == SystemKey.ICD10CM
+    }
+    notes = excludes1_notes(codes) if len(codes) > 1 else {}
+    rows: list[RecordListItem] = []
+    counts: dict[str, int] = {}
+    for item in record_lists(facts, notes):
+        index = counts.get(item.kind, 0)
+        counts[item.kind] = index + 1
+        rows.append(_row(item, index, shell_file_id, patient_id))
+    return rows
+
+
+def _facts(shell_file_id: UUID) -> Iterator[ListedFact]:
+    entities = known_entities(shell_file_id, with_attributes=True)
+    for index, known in enumerate(entities.values()):
+        for each in known:
+            yield ListedFact(
+                facts=each.facts,
+                entity_id=each.id,
+                encounter_id=each.encounter_id,
+                encounter_index=index,
+            )
+
+
+def _row(item: ListItem, index: int, shell_file_id: UUID, patient_id: UUID) -> RecordListItem:
+    system, _, code = (item.code or "").partition("|")
+    return RecordListItem(
+        id=uuid4(),
+        shell_file_id=shell_file_id,
+        patient_id=patient_id,
+        kind=item.kind.value,
+        item_index=index,
+        name=item.name,
+        code_system=system or None,
+        code=code or None,
+        summary=item.summary,
+        entity_ids=list(item.entity_ids),
+        encounter_ids=list(item.encounter_ids),
+        contradictions=[each.as_json() for each in item.contradictions],
+    )

@@ -1,0 +1,408 @@
+"""The lists across encounters: what is joined, what stays apart, what contradicts."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.clinical.facts import EntityFacts
+from pipeline.clinical.record_lists.build import record_lists
+from pipeline.clinical.record_lists.exclusions import excluded_pairs
+from pipeline.clinical.record_lists.items import ContradictionKind, ListedFact, ListItem, ListKind
+from pipeline.clinical.record_lists.statements import Statement, statement_of
+
+FIRST = date(2024, 3, 11)
+_numbers = count(1)
+
+
+def fact(category: str, name: str, *, encounter: int = 0, **values: Any) -> ListedFact:
+    """Return an accepted entity of the patient; `attributes` and `code` as after Pass 2."""
+    number = next(_numbers)
+    facts = EntityFacts(
+        key="",
+        category=category,
+        name=name,
+        quote=name,
+        page=encounter + 1,
+        start=number,
+        encounter_date=values.pop("day", FIRST + timedelta(days=encounter)),
+        **values,
+    )
+    return ListedFact(
+        facts=facts,
+        entity_id=UUID(int=number),
+        encounter_id=UUID(int=encounter + 1_000_000),
+        encounter_index=encounter,
+    )
+
+
+def dosed(name: str, number: str, unit: str = "mg", **values: Any) -> ListedFact:
+    timing = values.pop("timing", {"frequency": "1", "period": "1", "period_unit": "d"})
+    dose = {"printed": f"{number} {unit}", "number": number, "unit": unit, "printed_unit": unit}
+    attributes = {"dose": dose, "timing": {"printed": "daily", **timing}, "ingredient": name}
+    attributes |= values.pop("attributes", {})
+    return fact("medication", name, attributes=attributes, status="active", **values)
+
+
+def condition(name: str, code: str | None = None, **values: Any) -> ListedFact:
+    return fact("condition", name, code=code and f"ICD10CM|{code}", **values)
+
+
+def lab(name: str, number: str, unit: str | None, **values: Any) -> ListedFact:
+    value = {"printed": number, "number": number, "unit": unit}
+    attributes = {"value": {k: v for k, v in value.items() if v}}
+    return fact("lab", name, value=number, unit=unit, attributes=attributes, **values)
+
+
+def kinds(items: Sequence[ListItem]) -> list[ContradictionKind]:
+    return [each.kind for item in items for each in item.contradictions]
+
+
+def test_one_entry_holds_all_encounters_of_a_problem() -> None:
+    items = record_lists(
+        [
+            condition("Hypertension", "I10"),
+            condition("HTN", "I10", encounter=2, code_display="Essential (primary) hypertension"),
+            condition("hypertension", encounter=1),
+        ]
+    )
+
+    (item,) = items
+    assert (item.kind, item.name, item.code) == (
+        ListKind.PROBLEM,
+        "Hypertension",
+        "ICD10CM|I10",
+    )
+    assert [each.int - 1_000_000 for each in item.encounter_ids] == [0, 1, 2]
+    assert item.summary["first_seen"] == "2024-03-11"
+    assert item.summary["last_seen"] == "2024-03-13"
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (condition("knee pain"), condition("hip pain")),
+        (
+            condition("pleural effusion", "J90", attributes={"laterality": "left"}),
+            condition("pleural effusion", "J90", attributes={"laterality": "right"}),
+        ),
+        (
+            condition("colitis", "K52.9", code_display="Noninfective gastroenteritis and colitis"),
+            condition("gastroenteritis", "K52.9", code_display="Noninfective … and colitis"),
+        ),
+        (dosed("metoprolol succinate", "50"), dosed("metoprolol tartrate", "25", encounter=1)),
+        (
+            dosed("metoprolol succinate", "5", attributes={"ingredient": "metoprolol"}),
+            dosed("metoprolol tartrate", "5", attributes={"ingredient": "metoprolol"}),
+        ),
+        (
+            fact("allergy", "codeine", code="ICD10CM|Z88.5"),
+            fact("allergy", "morphine", code="ICD10CM|Z88.5"),
+        ),
+        (lab("Neutrophils", "74", "%"), lab("Neutrophils", "8.7", "10*3/uL")),
+        (lab("Glucose", "90", "mg/dL"), lab("Glucose, Urine", "90", "mg/dL")),
+        (lab("Glucose", "90", "mg/dL"), lab("Glucose", "5", "mmol/L")),
+        (lab("Glucose", "90", "mg/dL", code="LOINC|2345-7"), lab("Glucose", "5", "mmol/L")),
+    ],
+)
+def test_different_subjects_stay_apart(pair: tuple[ListedFact, ListedFact]) -> None:
+    assert len(record_lists(pair)) == 2
+
+
+def test_a_brand_joins_its_ingredient_and_a_form_is_no_other_drug() -> None:
+    items = record_lists(
+        [
+            dosed("acetaminophen", "500"),
+            dosed("Tylenol", "500", attributes={"ingredient": "acetaminophen"}),
+            dosed("Acetaminophen tablets", "500", attributes={"ingredient": "acetaminophen"}),
+        ]
+    )
+
+    assert [len(item.entity_ids) for item in items] == [3]
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [
+        condition("pneumonia", accepted=False),
+        condition("stroke", experiencer="family"),
+        condition("stroke", zone_type="family_history"),
+        condition("stroke", experiencer="other"),
+        condition("heart failure", certainty="possible"),
+        condition("heart failure", attributes={"verification_status": "differential"}),
+        condition("fall", temporality="planned"),
+        condition("pneumonia", negated=True),
+        condition("pneumonia", attributes={"verification_status": "refuted"}),
+        fact("medication", "warfarin", status="not_started"),
+        fact("medication", "warfarin", status="entered_in_error"),
+        fact("medication", "aspirin", negated=True, status="stopped"),
+        fact("allergy", "latex", negated=True),
+        fact("symptom", "cough"),
+        fact("vital", "BP"),
+    ],
+)
+def test_what_supports_no_entry(entity: ListedFact) -> None:
+    assert record_lists([entity]) == []
+
+
+def test_a_condition_affirmed_and_denied_on_one_day_is_a_contradiction() -> None:
+    affirmed, denied = condition("murmur", "R01.1"), condition("Murmur", negated=True)
+
+    (item,) = record_lists([affirmed, denied])
+
+    (found,) = item.contradictions
+    assert found.kind is ContradictionKind.AFFIRMED_AND_DENIED
+    assert set(found.entity_ids) == {affirmed.entity_id, denied.entity_id}
+    assert item.entity_ids == (affirmed.entity_id,)
+    assert "2024-03-11" in found.message
+
+
+def test_a_past_or_later_statement_denies_nothing() -> None:
+    items = record_lists(
+        [
+            condition("pneumonia", temporality="historical"),
+            condition("pneumonia", negated=True),
+            condition("murmur"),
+            condition("murmur", negated=True, encounter=1),
+        ]
+    )
+
+    assert kinds(items) == []
+
+
+def test_two_statuses_of_one_day_contradict() -> None:
+    items = record_lists(
+        [
+            condition("delirium", attributes={"clinical_status": "active"}),
+            condition("delirium", attributes={"clinical_status": "resolved"}),
+            dosed("aspirin", "81"),
+            fact("medication", "aspirin", status="stopped", negated=True),
+        ]
+    )
+
+    assert kinds(items) == [ContradictionKind.STATUS_CONFLICT] * 2
+    assert "status" not in items[0].summary
+    assert "current" not in items[1].summary
+
+
+def test_a_later_stop_is_the_current_state() -> None:
+    taken = dosed("aspirin", "81")
+    stopped = fact("medication", "aspirin", status="stopped", negated=True, encounter=1)
+
+    (item,) = record_lists([taken, stopped])
+
+    assert item.contradictions == ()
+    assert item.summary["current"]["status"] == "stopped"
+    assert item.entity_ids == (taken.entity_id, stopped.entity_id)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (dosed("lisinopril", "10"), dosed("lisinopril", "1", "g")),
+        (dosed("lisinopril", "10"), dosed("Lisinopril", "20", entity_date=FIRST)),
+        (dosed("insulin", "10", "[IU]"), dosed("insulin", "12", "[IU]")),
+    ],
+)
+def test_two_doses_of_one_day_contradict(one: ListedFact, other: ListedFact) -> None:
+    (item,) = record_lists([one, other])
+
+    assert kinds([item]) == [ContradictionKind.TWO_DOSES]
+    assert "current" not in item.summary
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        dosed("prednisone", "0.03", "g"),
+        dosed("prednisone", "10", encounter=1),
+        dosed("prednisone", "10", timing={"count": 1}),
+        dosed("prednisone", "10", temporality="historical"),
+        dosed("prednisone", "10", temporality="planned"),
+        dosed("prednisone", "1", "{tablet}"),
+    ],
+)
+def test_other_statements_are_no_second_dose(other: ListedFact) -> None:
+    assert kinds(record_lists([dosed("prednisone", "30"), other])) == []
+
+
+def test_the_steps_of_a_taper_are_one_regimen() -> None:
+    steps = [dosed("prednisone", str(30 - 10 * i), step=i + 1) for i in range(3)]
+
+    assert kinds(record_lists(steps)) == []
+
+
+def test_two_frequencies_of_one_dose_contradict() -> None:
+    twice = {"frequency": "2", "period": "1", "period_unit": "d"}
+    every_12_h = {"frequency": "1", "period": "12", "period_unit": "h"}
+
+    two = [dosed("apixaban", "5"), dosed("apixaban", "5", timing=twice)]
+    same = [dosed("apixaban", "5", timing=every_12_h), dosed("apixaban", "5", timing=twice)]
+
+    assert kinds(record_lists(two)) == [ContradictionKind.TWO_FREQUENCIES]
+    assert kinds(record_lists(same)) == []
+
+
+def test_an_allergy_that_is_tolerated_or_taken_contradicts() -> None:
+    allergy = fact("allergy", "Amoxicillin", attributes={"substance": "Amoxicillin"}, encounter=1)
+    tolerated = fact("allergy", "amoxicillin", negated=True, encounter=2)
+    earlier, later = dosed("amoxicillin", "500"), dosed("amoxicillin", "500", encounter=3)
+
+    def of(*others: ListedFact) -> list[ContradictionKind]:
+        items = record_lists([allergy, *others])
+        return kinds([item for item in items if item.kind is ListKind.ALLERGY])
+
+    assert of(tolerated) == [ContradictionKind.ALLERGIC_AND_TOLERATED]
+    assert of(later) == [ContradictionKind.ALLERGIC_AND_TAKEN]
+    assert of(earlier) == []
+
+
+def test_excluded_codes_of_one_encounter_contradict_on_both_entries() -> None:
+    notes = {"E10.9": ("E11",), "J90": ("A15-A19",)}
+    together = [condition("type 1 diabetes", "E10.9"), condition("type 2 diabetes", "E11.65")]
+    apart = [condition("type 1 diabetes", "E10.9"), condition("T2DM", "E11.65", encounter=1)]
+
+    items = record_lists(together, notes)
+
+    assert kinds(items) == [ContradictionKind.CODES_EXCLUDED] * 2
+    assert kinds(record_lists(together)) == []
+    assert kinds(record_lists(apart, notes)) == []
+
+
+def test_a_note_names_codes_prefixes_and_ranges() -> None:
+    codes = ["E07.9", "E08.1", "E10.9", "E13.9", "E14", "J44", "J44.9", "J45.20"]
+    notes = {"E14": ("E08-E13",), "J45.20": ("J44",), "J44": ("J44",)}
+
+    assert list(excluded_pairs(codes, notes)) == [
+        ("E08.1", "E14"),
+        ("E10.9", "E14"),
+        ("E13.9", "E14"),
+        ("J44", "J44.9"),
+        ("J44", "J45.20"),
+        ("J44.9", "J45.20"),
+    ]
+
+
+def test_a_series_is_in_the_order_of_days_with_one_group_per_unit() -> None:
+    code = "LOINC|2951-2"
+    items = record_lists(
+        [
+            lab("Sodium", "138", "mmol/L", code=code, encounter=3),
+            lab("sodium", "134", "mmol/L", code=code, encounter=1),
+            lab("Na", "135", "meq/L", code=code, encounter=2),
+            lab("Sodium", "131", "mmol/L", code=code, temporality="historical"),
+        ]
+    )
+
+    (item,) = items
+    groups = {group["unit"]: group["values"] for group in item.summary["groups"]}
+    assert [value["number"] for value in groups["mmol/L"]] == ["134", "138", "131"]
+    assert "date" not in groups["mmol/L"][-1]
+    assert [value["number"] for value in groups["meq/L"]] == ["135"]
+
+
+def test_flags_stay_visible() -> None:
+    (item,) = record_lists([dosed("lisinopril", "10", flags=("disputed:dose",))])
+
+    assert item.summary["flags"] == ["disputed:dose"]
+    assert item.summary["current"]["flags"] == ["disputed:dose"]
+
+
+_NAMES = st.sampled_from(["lisinopril", "Lisinopril", "aspirin", "hypertension", "sodium"])
+
+
+@st.composite
+def listed(draw: st.DrawFn) -> ListedFact:
+    category = draw(st.sampled_from(["condition", "medication", "allergy", "lab", "symptom"]))
+    number = draw(st.sampled_from(["5", "10", "20"]))
+    by_category: dict[str, dict[str, Any]] = {
+        "medication": {"dose": {"printed": number, "number": number, "unit": "mg"}},
+        "lab": {"value": {"printed": number, "number": number, "unit": "mmol/L"}},
+        "condition": {"clinical_status": draw(st.sampled_from(["active", "resolved"]))},
+    }
+    return fact(
+        category,
+        draw(_NAMES),
+        encounter=draw(st.integers(0, 3)),
+        attributes=by_category.get(category, {}),
+        accepted=draw(st.booleans()),
+        negated=draw(st.sampled_from([None, False, True])),
+        temporality=draw(st.sampled_from([None, "current", "historical", "planned"])),
+        certainty=draw(st.sampled_from([None, "certain", "possible"])),
+        experiencer=draw(st.sampled_from([None, "patient", "family"])),
+        status=draw(st.sampled_from([None, "active", "stopped", "not_started"])),
+        code=draw(st.sampled_from([None, "ICD10CM|I10", "LOINC|2951-2", "UNII|E7199S1YWR"])),
+        day=draw(st.sampled_from([None, FIRST, FIRST + timedelta(days=1)])),
+    )
+
+
+@given(st.lists(listed(), max_size=25))
+def test_every_affirmed_entity_is_in_exactly_one_entry(facts: list[ListedFact]) -> None:
+    items = record_lists(facts)
+
+    affirmed = [each.entity_id for each in facts if statement_of(each) is Statement.AFFIRMED]
+    counts = [sum(each in item.entity_ids for item in items) for each in affirmed]
+    assert counts == [1] * len(affirmed)
+    accepted = {each.entity_id for each in facts if each.facts.accepted}
+    assert all(accepted.issuperset(item.entity_ids) for item in items)
+
+
+@given(st.lists(listed(), max_size=15), st.randoms(use_true_random=False))
+def test_the_order_of_the_input_changes_nothing(
+    facts: list[ListedFact], order: random.Random
+) -> None:
+    shuffled = list(facts)
+    order.shuffle(shuffled)
+
+    assert record_lists(shuffled) == record_lists(facts)
+
+
+@given(
+    st.lists(listed(), max_size=10),
+    st.decimals(min_value=1, max_value=500, places=1),
+    st.decimals(min_value=1, max_value=500, places=1),
+)
+def test_two_doses_of_one_day_always_contradict(
+    others: list[ListedFact], one: Any, other: Any
+) -> None:
+    pair = [dosed("zolpidem", str(one)), dosed("Zolpidem", str(other))]
+
+    items = [item for item in record_lists([*pair, *others]) if item.name.casefold() == "zolpidem"]
+
+    assert (ContradictionKind.TWO_DOSES in kinds(items)) is (one != other)
+
+
+@pytest.mark.parametrize("subjects", [1, 400, 10_000])
+def test_ten_thousand_entities_take_less_than_two_seconds(subjects: int) -> None:
+    facts = list(_many(10_000, subjects))
+    notes = {f"A{n % 90 + 10}.{n}": ("B10-B99",) for n in range(300)}
+    start = time.process_time()
+
+    items = record_lists(facts, notes)
+
+    assert time.process_time() - start < 2
+    assert len(items) >= min(subjects, 2_500)
+
+
+def _many(amount: int, subjects: int) -> Iterator[ListedFact]:
+    for number in range(amount):
+        place, subject = number % 97, number // 4 % subjects
+        match number % 4:
+            case 0:
+                code = f"A{subject % 90 + 10}.{subject}"
+                yield condition(f"condition {subject}", code, encounter=place)
+            case 1:
+                yield dosed(f"drug {subject}", str(number), encounter=place)
+            case 2:
+                yield lab(f"analyte {subject}", str(number % 50), "mg/dL", encounter=place)
+            case _:
+                yield fact("allergy", f"drug {subject}", encounter=place)
