@@ -185,8 +185,8 @@ _CERTAINTY = (
     (r"\bwere suspected\b", ("were confirmed", "were present")),
     (r"\bis suspected\b", ("is confirmed", "is present")),
     (r"\b(?:[Pp]ossible|[Pp]robable|[Ss]uspected|[Ll]ikely) (?=[a-z])", ("", "confirmed ")),
-    (r"\bhad (?!no\b)(?=[a-z])", ("had possible ", "may have had ", "was at risk for ")),
-    (r"\bhas (?!no\b)(?=[a-z])", ("has suspected ", "may have ", "is at risk of ")),
+    (r"\bhad (?!no\b|possible\b)(?=[a-z])", ("had possible ", "may have had ", "was at risk for ")),
+    (r"\bhas (?!no\b|possible\b)(?=[a-z])", ("has suspected ", "may have ", "is at risk of ")),
     (r"\breported\b", ("possibly had",)),
     (r"\bwas taking\b", ("may have been taking",)),
     (r"\bdiagnosed with\b", ("suspected of having", "at risk for")),
@@ -267,12 +267,25 @@ def swapped(text: str, rng: random.Random) -> str | None:
         (a, b)
         for i, a in enumerate(found)
         for b in found[i + 1 :]
-        if a[0] != b[0] and ("," in text[a.end() : b.start()] or "and" in text[a.end() : b.start()])
+        if _names_differ(text, a, b)
+        and a[0].rstrip("0") != b[0].rstrip("0")
+        and ("," in text[a.end() : b.start()] or "and" in text[a.end() : b.start()])
     ]
     if not pairs:
         return None
     a, b = rng.choice(pairs)
     return text[: a.start()] + b[0] + text[a.end() : b.start()] + a[0] + text[b.end() :]
+
+
+def _names_differ(text: str, a: re.Match[str], b: re.Match[str]) -> bool:
+    """Return whether the order of two values means something: other names, or steps."""
+    if re.search(r"\bsteps\b|\bthen\b", text):
+        return True
+    names = [
+        re.split(r",|;|:|\(|\band\b|\bwere\b|\binclude\b|\bwas\b", text[: m.start()])[-1]
+        for m in (a, b)
+    ]
+    return names[0].strip().casefold() != names[1].strip().casefold()
 
 
 _COMPARATORS = (

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pipeline.clinical.narrative.check import check
-from pipeline.clinical.narrative.reasons import Reason, reason
+from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
 
-__all__ = ["Reason", "check", "reason"]
+__all__ = ["UnsupportedReason", "check", "reason"]

@@ -263,6 +263,19 @@ def _unit(tokens: Sequence[SentenceToken], at: int, known: frozenset[str]) -> tu
         hyphened = _unit(tokens, at + 1, known)
         if hyphened[0] and at + 1 < len(tokens) and tokens[at + 1].is_word:
             return hyphened
+    unit, after = _simple_unit(tokens, at, known)
+    # "400 mg/5 mL" and "100 units/mL" are amounts per volume.
+    slash = unit and "/" not in unit and after + 1 < len(tokens) and tokens[after].text == "/"
+    if not slash:
+        return unit, after
+    number = tokens[after + 1].text if tokens[after + 1].is_number else ""
+    per, end = _simple_unit(tokens, after + (2 if number else 1), known)
+    return (f"{unit}/{number}{per}", end) if per else (unit, after)
+
+
+def _simple_unit(
+    tokens: Sequence[SentenceToken], at: int, known: frozenset[str]
+) -> tuple[str, int]:
     for end in range(min(len(tokens), at + _LONGEST), at, -1):
         joined = "".join(t.text for t in tokens[at:end])
         unit = _UNIT_NAMES.get(joined, joined.replace("10*", "10^").replace("m^2", "m2"))

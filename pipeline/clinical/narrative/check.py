@@ -8,7 +8,7 @@ from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative.claims import reasons_for
 from pipeline.clinical.narrative.items import PartKind, SentencePart, items_of
 from pipeline.clinical.narrative.known import CitedEntity, known_of, singular
-from pipeline.clinical.narrative.reasons import Reason, reason
+from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
 from pipeline.clinical.narrative.text import (
     has_control_characters,
     is_familiar,
@@ -18,25 +18,25 @@ from pipeline.clinical.narrative.told import Told, statement_of
 
 _LONGEST_TEXT = 2_000
 _CODES = {
-    PartKind.AMOUNT: Reason.NUMBER,
-    PartKind.FREQUENCY: Reason.NUMBER,
-    PartKind.DATE: Reason.DATE,
+    PartKind.AMOUNT: UnsupportedReason.NUMBER,
+    PartKind.FREQUENCY: UnsupportedReason.NUMBER,
+    PartKind.DATE: UnsupportedReason.DATE,
 }
 _CODES_OF_CUES = {
-    "negation": Reason.NEGATION,
-    "possible": Reason.CERTAINTY,
-    "hypothetical": Reason.CERTAINTY,
-    "confirmed": Reason.CERTAINTY,
-    "family": Reason.PERSON,
-    "other": Reason.PERSON,
-    "history": Reason.TEMPORALITY,
-    "planned": Reason.TEMPORALITY,
-    "allergy": Reason.NAME,
-    "high": Reason.FLAG,
-    "low": Reason.FLAG,
-    "normal": Reason.FLAG,
-    "abnormal": Reason.FLAG,
-    "critical": Reason.FLAG,
+    "negation": UnsupportedReason.NEGATION,
+    "possible": UnsupportedReason.CERTAINTY,
+    "hypothetical": UnsupportedReason.CERTAINTY,
+    "confirmed": UnsupportedReason.CERTAINTY,
+    "family": UnsupportedReason.PERSON,
+    "other": UnsupportedReason.PERSON,
+    "history": UnsupportedReason.TEMPORALITY,
+    "planned": UnsupportedReason.TEMPORALITY,
+    "allergy": UnsupportedReason.NAME,
+    "high": UnsupportedReason.FLAG,
+    "low": UnsupportedReason.FLAG,
+    "normal": UnsupportedReason.FLAG,
+    "abnormal": UnsupportedReason.FLAG,
+    "critical": UnsupportedReason.FLAG,
 }
 
 
@@ -45,15 +45,17 @@ def check(
 ) -> tuple[str, ...]:
     """Return the reasons why the cited entities do not support a sentence; empty if they do.
 
-    A reason is `code:word` with a code of `Reason`. The function never raises. A text of several
-    sentences is judged as a whole. `max_words` is the largest number of words per text.
+    A reason is `code:word` with a code of `UnsupportedReason`. The function never raises. A text
+    of several sentences is judged as a whole. `max_words` is the largest number of words per text.
     """
     if not cited:
-        return (reason(Reason.NOT_CITED),)
+        return (reason(UnsupportedReason.NOT_CITED),)
     length = len(text.split())
     if len(text) > _LONGEST_TEXT or (max_words is not None and length > max_words):
-        return (reason(Reason.LENGTH, length),)
-    refused = [reason(Reason.NOT_ACCEPTED, each.key) for each in cited if not each.accepted]
+        return (reason(UnsupportedReason.LENGTH, length),)
+    refused = [
+        reason(UnsupportedReason.NOT_ACCEPTED, each.key) for each in cited if not each.accepted
+    ]
     if refused:
         return tuple(refused)
     known = [known_of(each) for each in cited]
@@ -64,11 +66,11 @@ def check(
 def _foreign(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
     """Yield the parts that are no English prose and do not stand in a cited entity."""
     if has_control_characters(text):
-        yield reason(Reason.WORD, "control character")
+        yield reason(UnsupportedReason.WORD, "control character")
     names = {token for known in cited for token in known.printed_name}
     for token in tokens_of(text):
         if not is_familiar(token) and token.text not in names:
-            code = Reason.NUMBER if token.text.isnumeric() else Reason.WORD
+            code = UnsupportedReason.NUMBER if token.text.isnumeric() else UnsupportedReason.WORD
             yield reason(code, token.text)
 
 
@@ -78,14 +80,27 @@ def _stated(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
     for item in statement.strays:
         yield from _stray(item, cited)
     covered: set[int] = set()
+    steps: dict[str, int] = {}
     for told in statement.told:
         candidates = [(i, cited[i]) for i in sorted(_sources(told, cited))]
         found, entities = reasons_for(told, candidates)
         covered |= entities
         yield from found
+        yield from _steps([cited[i] for i in sorted(entities)], steps)
     for index, known in enumerate(cited):
         if index not in covered:
-            yield reason(Reason.NAME, known.facts.key)
+            yield reason(UnsupportedReason.NAME, known.facts.key)
+
+
+def _steps(told: Sequence[CitedEntity], last: dict[str, int]) -> Iterator[str]:
+    """Yield the steps of a taper that the text tells after a later step."""
+    for known in told:
+        name, step = known.facts.name.casefold(), known.facts.step
+        if step is None:
+            continue
+        if len(told) == 1 and step < last.get(name, 0):
+            yield reason(UnsupportedReason.NUMBER, "order of steps")
+        last[name] = max(step, last.get(name, 0))
 
 
 def _sources(told: Told, cited: Sequence[CitedEntity]) -> frozenset[int]:
@@ -101,7 +116,7 @@ def _stray(item: SentencePart, cited: Sequence[CitedEntity]) -> Iterator[str]:
     kind = item.phrase.kind
     if item.kind is PartKind.CUE and item.phrase.direction == "encounter":
         if not all(known.facts.encounter_type == kind for known in cited):
-            yield reason(Reason.WORD, item.text)
+            yield reason(UnsupportedReason.WORD, item.text)
         return
     if (
         item.kind is PartKind.CUE
@@ -112,5 +127,7 @@ def _stray(item: SentencePart, cited: Sequence[CitedEntity]) -> Iterator[str]:
         return
     if item.kind is PartKind.CUE and all(known.has(singular(item.words)) for known in cited):
         return
-    code = _CODES_OF_CUES.get(kind, Reason.WORD if item.kind is not PartKind.CUE else Reason.STATUS)
+    code = _CODES_OF_CUES.get(
+        kind, UnsupportedReason.WORD if item.kind is not PartKind.CUE else UnsupportedReason.STATUS
+    )
     yield reason(_CODES.get(item.kind, code), item.text)

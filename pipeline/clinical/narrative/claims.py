@@ -9,7 +9,7 @@ from pipeline.clinical.narrative.items import PartKind, SentencePart
 from pipeline.clinical.narrative.known import CitedEntity, singular
 from pipeline.clinical.narrative.numbers import amount_reasons
 from pipeline.clinical.narrative.printed_dates import StatedDate
-from pipeline.clinical.narrative.reasons import Reason, reason
+from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
 from pipeline.clinical.narrative.told import Told
 
 _NOT_TAKEN = {"stopped", "on_hold", "not_started", "planned", "entered_in_error"}
@@ -25,6 +25,7 @@ _GENERAL_PERSONS = {
 }  # fmt: skip
 _START_WORDS = {"start", "started", "begin", "began", "initiate", "initiated", "new", "newly"}
 _AGAIN_WORDS = {"resume", "resumed", "restart", "restarted", "resuming", "resumes"}
+_GOES_ON = {"continued", "continues", "continue", "remains", "ongoing", "maintained", "current"}
 _DENIAL_IN_NAME = {"no", "not", "without", "non", "negative", "never", "absent"}
 _SIDES = ("left", "right", "bilateral")
 _SEVERITIES = ("mild", "moderate", "severe")
@@ -75,7 +76,7 @@ def _order(indices: Sequence[int], known: Mapping[int, CitedEntity]) -> Iterator
     """Yield the doses of a taper that are told in another order."""
     steps = [step for i in indices if (step := known[i].facts.step) is not None]
     if steps != sorted(steps):
-        yield reason(Reason.NUMBER, "order of steps")
+        yield reason(UnsupportedReason.NUMBER, "order of steps")
 
 
 _Part = tuple[SentencePart, str]
@@ -111,14 +112,14 @@ def _of_one(told: Told, parts: Sequence[_Part], known: CitedEntity) -> Iterator[
     for item, context in dated:
         assert item.date is not None  # noqa: S101 - a part of this kind has a date
         if not _date_fits(item.date, context, known):
-            yield reason(Reason.DATE, item.text)
+            yield reason(UnsupportedReason.DATE, item.text)
     for item, _ in parts:
         if item.kind is PartKind.FREQUENCY and item.key not in known.frequencies:
-            yield reason(Reason.NUMBER, item.text)
+            yield reason(UnsupportedReason.NUMBER, item.text)
         if item.kind is PartKind.ROUTE and item.key not in known.routes:
-            yield reason(Reason.WORD, item.text)
+            yield reason(UnsupportedReason.WORD, item.text)
         if item.kind is PartKind.TEXT and item.words not in known.texts:
-            yield reason(Reason.WORD, item.text)
+            yield reason(UnsupportedReason.WORD, item.text)
 
 
 def _is_own(stated: StatedDate | None, known: CitedEntity) -> bool:
@@ -143,15 +144,20 @@ def _date_fits(stated: StatedDate, context: str, known: CitedEntity) -> bool:
 
 def _negation(told: Told, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds("negation")
+    if known.facts.category == "immunization":
+        cues = cues or told.kinds("not_started")
     if _DENIAL_IN_NAME & set(told.name.words) and not cues:
         return
     if len({id(cue) for cue in cues}) > 1 and not _is_list_of_denials(cues):
-        yield reason(Reason.NEGATION, " ".join(cue.text for cue in cues))
+        yield reason(UnsupportedReason.NEGATION, " ".join(cue.text for cue in cues))
         return
-    if known.facts.category == "medication" and known.status in _NOT_TAKEN and not cues:
+    if known.facts.category == "medication" and known.status in _NOT_TAKEN:
+        # The status tells that the medication is not taken; "not stopped" would deny the status.
+        if cues:
+            yield reason(UnsupportedReason.NEGATION, cues[0].text)
         return
     if bool(cues) != known.is_denied:
-        yield reason(Reason.NEGATION, cues[0].text if cues else told.name.text)
+        yield reason(UnsupportedReason.NEGATION, cues[0].text if cues else told.name.text)
 
 
 def _is_list_of_denials(cues: Sequence[SentencePart]) -> bool:
@@ -165,16 +171,16 @@ def _person(told: Told, known: CitedEntity) -> Iterator[str]:
     kinds = {cue.phrase.kind for cue in cues}
     if wanted is None:
         if kinds:
-            yield reason(Reason.PERSON, cues[0].text)
+            yield reason(UnsupportedReason.PERSON, cues[0].text)
         return
     if kinds != {wanted}:
-        yield reason(Reason.PERSON, cues[0].text if cues else told.name.text)
+        yield reason(UnsupportedReason.PERSON, cues[0].text if cues else told.name.text)
         return
     for cue in cues:
         general = cue.phrase.direction == "pre" or cue.text in _GENERAL_PERSONS
         named = singular(tuple(word.removesuffix("'s") for word in cue.words))
         if not general and not known.has(named):
-            yield reason(Reason.PERSON, cue.text)
+            yield reason(UnsupportedReason.PERSON, cue.text)
 
 
 def _certainty(told: Told, known: CitedEntity) -> Iterator[str]:
@@ -189,10 +195,12 @@ def _certainty(told: Told, known: CitedEntity) -> Iterator[str]:
         known.attribute("verification_status") == "confirmed" or known.facts.certainty == "certain"
     )
     if not confirmed:
-        yield from (reason(Reason.CERTAINTY, cue.text) for cue in told.kinds("confirmed"))
+        yield from (
+            reason(UnsupportedReason.CERTAINTY, cue.text) for cue in told.kinds("confirmed")
+        )
     if said != ({wanted} - {"certain"}):
         cues = told.kinds("possible", "hypothetical")
-        yield reason(Reason.CERTAINTY, cues[0].text if cues else told.name.text)
+        yield reason(UnsupportedReason.CERTAINTY, cues[0].text if cues else told.name.text)
 
 
 def _time(told: Told, known: CitedEntity, *, has_own_date: bool) -> Iterator[str]:
@@ -204,21 +212,21 @@ def _time(told: Told, known: CitedEntity, *, has_own_date: bool) -> Iterator[str
         if word in ("resolved", "remission", "inactive"):
             said = known.attribute("clinical_status")
             if not (said == word or known.has((word,))):
-                yield reason(Reason.STATUS, cue.text)
+                yield reason(UnsupportedReason.STATUS, cue.text)
         elif not (historical or stopped or ended):
-            yield reason(Reason.TEMPORALITY, cue.text)
+            yield reason(UnsupportedReason.TEMPORALITY, cue.text)
     family = [cue for cue in told.kinds("family") if "history" in cue.words]
     conveyed = told.kinds("history", "stopped") or has_own_date or family
     if historical and not conveyed and known.status not in ("on_hold", "not_started"):
-        yield reason(Reason.TEMPORALITY, told.name.text)
+        yield reason(UnsupportedReason.TEMPORALITY, told.name.text)
     planned = _is_planned(known)
     if told.kinds("planned") and not planned:
-        yield reason(Reason.TEMPORALITY, told.kinds("planned")[0].text)
+        yield reason(UnsupportedReason.TEMPORALITY, told.kinds("planned")[0].text)
     if planned and not told.kinds("planned") and not told.kinds("hypothetical"):
-        yield reason(Reason.TEMPORALITY, told.name.text)
+        yield reason(UnsupportedReason.TEMPORALITY, told.name.text)
     for cue in told.kinds("current"):
         if historical or planned or ended or known.status in _NOT_TAKEN:
-            yield reason(Reason.TEMPORALITY, cue.text)
+            yield reason(UnsupportedReason.TEMPORALITY, cue.text)
 
 
 def _is_planned(known: CitedEntity) -> bool:
@@ -236,31 +244,32 @@ def _status(told: Told, known: CitedEntity) -> Iterator[str]:
     if known.facts.category != "medication":
         for cue in cues:
             if not _is_plain_use(cue, known):
-                yield reason(Reason.STATUS, cue.text)
+                yield reason(UnsupportedReason.STATUS, cue.text)
         return
     status = known.status
     said = {_STATUS_OF_CUE[cue.phrase.kind] for cue in cues if cue.phrase.kind in _STATUS_OF_CUE}
     if told.kinds("planned"):
         said.add("planned")
     if said - {status}:
-        yield reason(Reason.STATUS, (cues or told.kinds("planned"))[0].text)
+        yield reason(UnsupportedReason.STATUS, (cues or told.kinds("planned"))[0].text)
     elif (
         status in _NOT_TAKEN
         and not said
         and not (status == "planned" and told.kinds("hypothetical"))
     ):
-        yield reason(Reason.STATUS, told.name.text)
+        yield reason(UnsupportedReason.STATUS, told.name.text)
     for cue in cues:
         kind = cue.phrase.kind
-        if kind == "active" and status not in ("active", "changed") and not said:
-            yield reason(Reason.STATUS, cue.text)
+        goes_on = bool(_GOES_ON & set(cue.words))
+        if kind == "active" and status not in ("active", "changed") and (goes_on or not said):
+            yield reason(UnsupportedReason.STATUS, cue.text)
         if kind == "changed" and status != "changed":
-            yield reason(Reason.STATUS, cue.text)
+            yield reason(UnsupportedReason.STATUS, cue.text)
         if kind == "started" and not said:
             again = bool(_AGAIN_WORDS & set(cue.words))
             stated = known.vocabulary & (_AGAIN_WORDS if again else _START_WORDS)
             if status in _NOT_TAKEN or not (stated or (known.starts and not again)):
-                yield reason(Reason.STATUS, cue.text)
+                yield reason(UnsupportedReason.STATUS, cue.text)
 
 
 def _is_plain_use(cue: SentencePart, known: CitedEntity) -> bool:
@@ -274,13 +283,13 @@ def _category(told: Told, known: CitedEntity) -> Iterator[str]:
     is_allergy = known.facts.category == "allergy"
     cues = told.kinds("allergy")
     if is_allergy and not cues and not {"allergy", "allergic"} & set(told.name.words):
-        yield reason(Reason.NAME, told.name.text)
+        yield reason(UnsupportedReason.NAME, told.name.text)
     if cues and not is_allergy:
-        yield reason(Reason.NAME, cues[0].text)
+        yield reason(UnsupportedReason.NAME, cues[0].text)
     for purpose in told.purposes:
         indication = str(known.attribute("indication") or "")
         if not (known.has(purpose.words) or purpose.text == indication.casefold()):
-            yield reason(Reason.WORD, f"for {purpose.text}")
+            yield reason(UnsupportedReason.WORD, f"for {purpose.text}")
 
 
 def _interpretation(told: Told, known: CitedEntity) -> Iterator[str]:
@@ -290,7 +299,7 @@ def _interpretation(told: Told, known: CitedEntity) -> Iterator[str]:
                 continue
             if known.facts.category in ("condition", "symptom") and known.has(cue.words):
                 continue
-            yield reason(Reason.FLAG, cue.text)
+            yield reason(UnsupportedReason.FLAG, cue.text)
 
 
 def _details(told: Told, known: CitedEntity) -> Iterator[str]:
@@ -300,4 +309,4 @@ def _details(told: Told, known: CitedEntity) -> Iterator[str]:
                 stated = known.attribute(attribute)
                 fits = stated == name if stated else known.has((name,))
                 if not fits:
-                    yield reason(Reason.WORD, cue.text)
+                    yield reason(UnsupportedReason.WORD, cue.text)

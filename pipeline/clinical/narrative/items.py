@@ -65,13 +65,20 @@ def items_of(text: str, cited: Sequence[CitedEntity]) -> list[SentencePart]:
     tokens = tokens_of(text)
     units = frozenset(unit for known in cited for unit in known.units)
     found: list[SentencePart] = []
+    results: frozenset[tuple[str, ...]] = frozenset()
     at = depth = 0
     while at < len(tokens):
         item, after = _next(tokens, at, cited, units)
+        if item.words[1:] in results and item.phrase.begins_with_verb:
+            # "was negative" states the result of a test here, and denies nothing.
+            item = SentencePart(kind=PartKind.VERB, text=item.words[0], words=item.words[:1])
+            after = at + 1
         if item.kind is PartKind.OPEN:
             depth += 1
         elif item.kind is PartKind.CLOSE:
             depth = max(0, depth - 1)
+        if item.kind is PartKind.NAME:
+            results = frozenset(text for i in item.sources for text in cited[i].texts)
         found.append(_in_brackets(item) if depth else item)
         at = after
     return found

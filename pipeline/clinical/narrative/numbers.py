@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pipeline.clinical.narrative.amounts import StatedAmount, number_of
 from pipeline.clinical.narrative.items import PartKind, SentencePart
 from pipeline.clinical.narrative.known import CitedEntity, NumberRole
-from pipeline.clinical.narrative.reasons import Reason, reason
+from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
 from pipeline.clinical.narrative.told import Told
 
 _FROM = {"from", "previously", "instead", "formerly", "earlier", "than"}
@@ -38,7 +38,10 @@ def amount_reasons(
         # A strength alone would be read as the dose.
         timed = any(item.kind is PartKind.FREQUENCY for item, _ in parts)
         if timed or not any(_FORMS & set(context.split(" ")) for _, context in parts):
-            yield reason(Reason.NUMBER, next(i.text for i, _ in parts if i.kind is PartKind.AMOUNT))
+            yield reason(
+                UnsupportedReason.NUMBER,
+                next(i.text for i, _ in parts if i.kind is PartKind.AMOUNT),
+            )
     yield from _direction(told, known)
 
 
@@ -49,13 +52,13 @@ def _role(amount: StatedAmount, context: str, known: CitedEntity) -> NumberRole 
     wanted = _wanted(words, after, known)
     equal = [(role, each) for role, each in known.amounts if role in wanted and amount.equals(each)]
     if not equal:
-        return reason(Reason.NUMBER, amount.printed)
+        return reason(UnsupportedReason.NUMBER, amount.printed)
     for role, each in equal:
         if amount.unit == each.unit or (not amount.unit and role not in _NEEDS_UNIT):
             return role
         if not each.unit and not amount.unit:
             return role
-    return reason(Reason.UNIT, amount.printed)
+    return reason(UnsupportedReason.UNIT, amount.printed)
 
 
 _NEEDS_UNIT = {
@@ -95,6 +98,6 @@ def _direction(told: Told, known: CitedEntity) -> Iterator[str]:
         now = number_of(new.first) if new is not None else None
         if before is None or now is None or old is None or new is None or old.unit != new.unit:
             if not known.has(tuple(words & (_RISES | _FALLS))):
-                yield reason(Reason.STATUS, cue.text)
+                yield reason(UnsupportedReason.STATUS, cue.text)
         elif (words & _RISES and now <= before) or (words & _FALLS and now >= before):
-            yield reason(Reason.STATUS, cue.text)
+            yield reason(UnsupportedReason.STATUS, cue.text)

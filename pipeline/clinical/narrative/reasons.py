@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Reason(StrEnum):
+class UnsupportedReason(StrEnum):
     """The codes of the reasons."""
 
     NUMBER = "number"
@@ -38,7 +38,7 @@ class Reason(StrEnum):
     """The text has more words than the limit."""
 
 
-def reason(code: Reason, word: object = "") -> str:
+def reason(code: UnsupportedReason, word: object = "") -> str:
     """Return `code:word`, or `code` without a word."""
     text = str(word).strip()
     return f"{code.value}:{text[:80]}" if text else code.value

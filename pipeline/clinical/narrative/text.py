@@ -12,7 +12,8 @@ _SPELLINGS = str.maketrans(
         "’": "'", "‘": "'", "“": '"', "”": '"',
         "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\t": " ", "\n": " ", "\r": " ",
         "µ": "u", "μ": "u", "×": "x",
-        "≤": "<=", "≥": ">=", "²": "^2", "³": "^3",
+        "≤": "<=", "≥": ">=",
+        **{raised: f"^{number}" for number, raised in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
     }
 )  # fmt: skip
 _TOKEN = re.compile(
@@ -20,7 +21,7 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)*)"
     r"|(?P<mark><=|>=|[^\s])"
 )
-_FAMILIAR_MARKS = frozenset(".,;:()-/%'\"<>=+°&[]^")
+_FAMILIAR_MARKS = frozenset(".,;:()-/%'\"<>=+°&[]^*")
 _UNWANTED = {"Cc", "Cf", "Co", "Cn", "Cs"}
 
 

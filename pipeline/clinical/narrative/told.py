@@ -142,10 +142,17 @@ class _Clause:
             self._scope(at, item, kind, direction)
 
     def _scope(self, at: int, item: SentencePart, kind: str, direction: str) -> None:
+        following = self.items[at + 1] if at + 1 < len(self.items) else None
+        if kind == "history" and following is not None and following.kind is PartKind.AMOUNT:
+            # "previously 5 mg" is about the dose; the context of the number says so.
+            return
         dimension = _SCOPED.get(kind, kind)
         if direction == "either":
             direction = "pre" if self._name_follows(at) else "post"
         names = self._after(at, dimension) if direction == "pre" else self._back(at, dimension)
+        if not names and direction == "pre" and dimension == "status":
+            # "was started on March 5": the name stands before the cue.
+            names = self._back(at, dimension)
         if kind == "patient":
             names = self._after(at, dimension)
         if not names and kind not in ("patient", "current"):
