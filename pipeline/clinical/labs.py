@@ -10,8 +10,14 @@ import re
 from pipeline.clinical.attributes import Interpretation, LabAttributes, Quantity, Range
 from pipeline.clinical.enrichment_flags import EnrichmentFlag, flagged
 from pipeline.clinical.lab_conversion import converted
-from pipeline.clinical.numbers import DecimalSign, decimal_sign, read_number
-from pipeline.clinical.printed_values import split_unit
+from pipeline.clinical.numbers import (
+    DecimalSign,
+    as_sign,
+    decimal_sign,
+    has_both_signs,
+    read_number,
+)
+from pipeline.clinical.printed_values import split_unit, without_comment
 from pipeline.clinical.ranges import (
     ReadRange,
     computed_flag,
@@ -39,8 +45,8 @@ def lab_attributes(printed: Printed) -> Structured:
     code = ucum_code(unit, name=printed.facts.name) if unit else None
     if unit and code is None:
         flags.append(flagged(EnrichmentFlag.UNIT_UNKNOWN))
-    shown = _ungrouped((printed.reference_range or "")[:_LONGEST], code)
-    sign = decimal_sign(text, shown)
+    shown = _ungrouped(without_comment((printed.reference_range or "")[:_LONGEST]), code)
+    sign = decimal_sign(text, shown) or as_sign(printed.decimal_sign)
     value, word = _value(printed, _ungrouped(text, code), sign, flags)
     if value is not None:
         value = value.model_copy(update={"unit": code, "printed_unit": unit or None})
@@ -63,7 +69,8 @@ def lab_attributes(printed: Printed) -> Structured:
 
 
 def _value_and_unit(printed: Printed) -> tuple[str, str]:
-    value, unit = (printed.value or "").strip(), (printed.unit or "").strip()
+    value = without_comment((printed.value or "").strip())
+    unit = without_comment((printed.unit or "").strip())
     if read_number(value).is_understood:
         return value, unit
     text, found = split_unit(value, unit or None, UnitContext.LAB, printed.facts.name)
@@ -83,7 +90,7 @@ def _value(
     read = read_number(text, sign=sign)
     if read.text is not None:
         return None, read.text
-    if read.number is None or _is_open(printed):
+    if read.number is None or _is_open(printed) or has_both_signs(text, printed.reference_range):
         flags.append(flagged(EnrichmentFlag.NUMBER_NOT_UNDERSTOOD, "value"))
         return Quantity(printed=printed.value or text), None
     return (

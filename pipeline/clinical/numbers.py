@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 from pipeline.clinical.attributes import Comparator
@@ -65,7 +66,7 @@ _WORD = re.compile(
     r"|(?:a|b|ab|o)[ ]?(?:rh[ ]?)?(?:\(d\)[ ]?)?(?:positive|negative|pos|neg|\+|-)|(?:ab|o)"
     r"|(?:see|refer[ ]to)[ ](?:the[ ])?(?:notes?|comments?|below|text|report)|comment|tnp|qns"
     r"|test[ ]not[ ]performed|not[ ](?:performed|reported|done|available|calculated|applicable"
-    r"|established|tested)|cancell?ed|quantity[ ]not[ ]sufficient|insufficient"
+    r"|established|estab\.?|tested)|cancell?ed|quantity[ ]not[ ]sufficient|insufficient"
     r"|clotted|n/?a|pending|in[ ]process|to[ ]follow|invalid|rejected|refused|deferred"
     r"|h[ae]?emolyzed",
     re.I,
@@ -81,6 +82,13 @@ _POINT_PROOF = re.compile(
 _COMMA_PROOF = re.compile(
     r"(?<![0-9.,])(?:[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})|0,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+"
     r"|[0-9]{1,3}(?:\.[0-9]{3}){2,})(?![0-9]|[.,][0-9])"
+)
+_UNIT = r"(?=[ \t]*(?:%|°|[kmµμ]?g\b|mcg\b|mEq\b|mmol\b|[mµμ]?mol\b|units?\b|[A-Za-zµμ]{1,5}/))"
+_PAGE_COMMA = re.compile(
+    rf"(?<![\w.,/])(?:\d+,\d{{1,2}}{_UNIT}|\d{{1,3}}(?:\.\d{{3}})+,\d+(?![\d.,]))"
+)
+_PAGE_POINT = re.compile(
+    rf"(?<![\w.,/])(?:\d+\.\d{{1,2}}{_UNIT}|\d{{1,3}}(?:,\d{{3}})+\.\d+(?![\d.,]))"
 )
 _FRACTIONS = {"½": "0.5", "¼": "0.25", "¾": "0.75", "⅛": "0.125", "⅜": "0.375", "⅝": "0.625"}
 _FRACTION = re.compile(r"(?:(?P<whole>[0-9]{1,3})[ -]?)?(?P<sign>[½¼¾⅛⅜⅝])")
@@ -113,6 +121,28 @@ def decimal_sign(*texts: str | None) -> DecimalSign | None:
     if (point is None) == (comma is None):
         return None
     return "." if point else ","
+
+
+def as_sign(text: str | None) -> DecimalSign | None:
+    """Return a decimal sign; None for any other text."""
+    return "." if text == "." else "," if text == "," else None
+
+
+def has_both_signs(*texts: str | None) -> bool:
+    """Return whether printed numbers prove both decimal signs."""
+    joined = " ".join(text[:200] for text in texts if text)
+    return bool(_POINT_PROOF.search(joined) and _COMMA_PROOF.search(joined))
+
+
+@lru_cache(maxsize=256)
+def signs_of_page(text: str) -> frozenset[DecimalSign]:
+    """Return the decimal signs that the numbers of a page prove.
+
+    On a page only a number with a unit, or with groups and decimals, is proof: `2.1` can be a
+    heading and `030.123456` a telephone number.
+    """
+    found: dict[DecimalSign, re.Pattern[str]] = {".": _PAGE_POINT, ",": _PAGE_COMMA}
+    return frozenset(sign for sign, pattern in found.items() if pattern.search(text))
 
 
 def plain_number(text: str, sign: DecimalSign | None = None) -> Decimal | None:

@@ -23,6 +23,7 @@ _LABEL = re.compile(
 )
 _UP_TO = re.compile(r"(?:up[ ]to|to|max\.?|maximum|not[ ]more[ ]than|until)[ ]", re.I)
 _FROM = re.compile(r"(?:from|min\.?|minimum|not[ ]less[ ]than)[ ]", re.I)
+_BETWEEN_WORDS = re.compile(r"[ ]*(?:/|,|[ ]or[ ]|[ ]to[ ]|[ ]-[ ])[ ]*", re.I)
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _NUMBERS = r"[-+]?(?:[0-9][0-9.,]*|[.,][0-9]+)"
 _HEAD = re.compile(
@@ -109,8 +110,8 @@ def _bounds(
             low, high = (end.number, None) if is_low else (None, end.number)
             return ReadRange(Range(printed=printed, low=low, high=high), unit)
     found = read_number(plain, sign=sign)
-    if found.text is not None:
-        return ReadRange(Range(printed=printed, text=found.text), unit)
+    if found.text is not None or _is_words(plain):
+        return ReadRange(Range(printed=printed, text=" ".join(plain.split())), unit)
     if found.number is None:
         return None
     if found.high is not None:
@@ -123,6 +124,12 @@ def _bounds(
     else:
         made = Range(printed=printed, low=found.number, low_is_exclusive=is_exclusive)
     return ReadRange(made, unit)
+
+
+def _is_words(text: str) -> bool:
+    """Return whether a range is several results that are expected (`Negative/Trace`)."""
+    parts = _BETWEEN_WORDS.split(text)
+    return 1 < len(parts) <= _MOST_WORDS and all(read_number(part).text for part in parts)
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,12 @@ from pipeline.clinical.facts import EntityFacts
 class Printed:
     """What the evidence of one entity states, as printed, after the check against the page.
 
-    The fields are those of `providers.schemas.FoundAttributes`.
+    The text fields are those of `providers.schemas.FoundAttributes`.
     """
 
     facts: EntityFacts
+    decimal_sign: str | None = None
+    """`.` or `,`: the decimal sign that the page of the entity proves, if one."""
     ingredient: str | None = None
     strength: str | None = None
     dose: str | None = None

@@ -12,7 +12,14 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from pipeline.clinical.attributes import Quantity, VitalAttributes
 from pipeline.clinical.enrichment_flags import EnrichmentFlag, flagged
-from pipeline.clinical.numbers import decimal_sign, fraction, plain_number, read_number
+from pipeline.clinical.numbers import (
+    NOT_UNDERSTOOD,
+    as_sign,
+    decimal_sign,
+    fraction,
+    plain_number,
+    read_number,
+)
 from pipeline.clinical.printed_values import split_unit
 from pipeline.clinical.structured import Printed, Structured
 from pipeline.clinical.units import UnitContext, ucum_code
@@ -76,6 +83,13 @@ _PARTS = (
     ),
 )
 """Pattern of a value of two units, its vital sign, small units per large unit, and small unit."""
+_WITH_EQUIVALENT = re.compile(r"(?P<one>[^()]+?)[ ]*\((?P<other>[^()]+)\)")
+_METRIC = {"cm": Decimal(1), "kg": Decimal(1), "Cel": Decimal(1)} | {
+    "m": Decimal(100),
+    "g": Decimal("0.001"),
+}
+_NEAR = Decimal("0.01")
+"""The largest relative difference between two prints of one amount."""
 _FEET = re.compile(r"(?P<big>[0-9])[ ]?['’′]")
 
 
@@ -88,7 +102,7 @@ def vital_attributes(printed: Printed) -> Structured:
     if not text:
         return Structured(attributes=VitalAttributes(effective=effective))
     components = _pressure(printed, text, flags) if _is_pressure(printed) else ()
-    value = None if components else _value(printed, text, flags)
+    value = None if components else _value_of(printed, text, flags)
     return Structured(
         attributes=VitalAttributes(
             value=value,
@@ -160,6 +174,27 @@ def _side(text: str, code: str | None, unit: str) -> Quantity | None:
     )
 
 
+def _value_of(printed: Printed, text: str, flags: list[str]) -> Quantity:
+    """Return a value; an equal amount in parentheses behind the value is only its equivalent."""
+    m = _WITH_EQUIVALENT.fullmatch(text) if len(text) <= _LONGEST and not printed.unit else None
+    if m is None:
+        return _value(printed, text, flags)
+    doubts: list[str] = []
+    one, other = (_value(printed, m[name], doubts) for name in ("one", "other"))
+    first, second = _base(one), _base(other)
+    if doubts or first is None or second is None or abs(first - second) > _NEAR * second:
+        flags.append(flagged(EnrichmentFlag.NUMBER_NOT_UNDERSTOOD, "value"))
+        return Quantity(printed=text)
+    return one.model_copy(update={"printed": text})
+
+
+def _base(value: Quantity) -> Decimal | None:
+    """Return a length in cm, a mass in kg or a temperature in °C."""
+    found = metric(value) or value
+    scale = _METRIC.get(found.unit or "")
+    return None if scale is None or found.number is None else found.number * scale
+
+
 def _value(printed: Printed, text: str, flags: list[str]) -> Quantity:
     plain = _plain(text)
     name = printed.facts.name
@@ -168,7 +203,7 @@ def _value(printed: Printed, text: str, flags: list[str]) -> Quantity:
     if (parts := _of_two_units(printed, plain)) is not None:
         number, small = parts
         return Quantity(printed=text, number=number, unit=small, printed_unit=printed.unit)
-    sign = decimal_sign(plain)
+    sign = decimal_sign(plain) or as_sign(printed.decimal_sign)
     read = read_number(plain, sign=sign)
     amount: str = plain
     unit: str = printed.unit or ""
@@ -176,6 +211,9 @@ def _value(printed: Printed, text: str, flags: list[str]) -> Quantity:
         amount, unit = split_unit(plain, printed.unit, UnitContext.VITAL, name)
         read = read_number(amount, sign=sign, has_fractions=bool(_is_measured(name)))
     code = _code(printed, unit, flags)
+    if read.high is not None and _HEIGHT.search(name):
+        # 5-10 is five feet and ten inches, not a range.
+        read = NOT_UNDERSTOOD
     if read.number is None:
         flags.append(flagged(EnrichmentFlag.NUMBER_NOT_UNDERSTOOD, "value"))
     return Quantity(
@@ -190,6 +228,8 @@ def _value(printed: Printed, text: str, flags: list[str]) -> Quantity:
 
 def _is_measured(name: str) -> bool:
     """Return whether a vital sign is a length or a mass, which can print `1/2`."""
+    if "circumference" in name.casefold():
+        return True
     return _HEIGHT.search(name) is not None or _WEIGHT.search(name) is not None
 
 

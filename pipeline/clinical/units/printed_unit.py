@@ -20,7 +20,7 @@ _POWER = re.compile(
 _SCALED = re.compile(r"(?P<n>[1-9][0-9]{0,3})(?P<unit>[a-z]+)", re.I)
 _CELL_COUNT = re.compile(
     r"\b(?:wbcs?|rbcs?|white|red (?:blood )?cells?|red blood|leu[ck]o\w*|plt|platelets?|thrombo\w*"
-    r"|erythro(?:cytes?|zyten|\b)|lympho?\w*|mono(?:s|cytes)?|neut\w*|eos\w*|baso\w*|granulo\w*|anc"
+    r"|erythro(?:cytes?|zyten|\b)|lympho?\w*|mono(?:s|cytes)?|neut\w*|eos\w*|baso\w*|granulo\w*|anc|plaquettes|plaquetas|h[ée]maties|hemat[ií]es"
     r"|retic\w*|blasts?|bands?|cd[348])\b",
     re.I,
 )
@@ -58,6 +58,11 @@ def ucum_code(
     text = plain(printed).strip(",;:")
     if not text:
         return None
+    found = _code_of(text, context, name)
+    return found if found is not None or text[-1] != "." else _code_of(text[:-1], context, name)
+
+
+def _code_of(text: str, context: UnitContext, name: str) -> str | None:
     contexts = _contexts(context, name)
     whole = _lookup(text, "whole", contexts)
     if whole is not None:

@@ -10,15 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from pipeline.clinical.numbers import signs_of_page
 from pipeline.core.types import PageText
 from pipeline.providers.local.text.date_sources import sources_of
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1.review_flags import Flag, flagged
 
 _AMBIGUOUS = re.compile(r"(?<![\d.,])\d{1,3}[.,]\d{3}(?![\d.,])")
-_UNIT = r"(?=[ \t]*(?:%|°|[kmµμ]?g\b|mcg\b|mEq\b|mmol\b|[mµμ]?mol\b|units?\b|[A-Za-zµμ]{1,5}/))"
-_COMMA = re.compile(rf"(?<![\w.,/])(?:\d+,\d{{1,2}}{_UNIT}|\d{{1,3}}(?:\.\d{{3}})+,\d+(?![\d.,]))")
-_POINT = re.compile(rf"(?<![\w.,/])(?:\d+\.\d{{1,2}}{_UNIT}|\d{{1,3}}(?:,\d{{3}})+\.\d+(?![\d.,]))")
 _FIELDS = ("value", "strength", "dose", "previous_dose", "reference_range")
 
 
@@ -46,8 +44,5 @@ class SourceNumbers:
     def _signs(self) -> Mapping[str, set[str]]:
         found: dict[str, set[str]] = {}
         for number, page in self._pages.items():
-            signs = found.setdefault(self._sources[number], set())
-            for sign, pattern in ((",", _COMMA), (".", _POINT)):
-                if sign not in signs and pattern.search(page.text):
-                    signs.add(sign)
+            found.setdefault(self._sources[number], set()).update(signs_of_page(page.text))
         return found

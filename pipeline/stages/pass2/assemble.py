@@ -7,12 +7,13 @@ does not support is left out; a value that a second reader reads differently is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.clinical.enrichment_flags import EnrichmentFlag, flagged
 from pipeline.clinical.evidence import evidence_of
 from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.clinical.numbers import DecimalSign, signs_of_page
 from pipeline.clinical.structurers import structured
 from pipeline.core.types import PageSlice
 from pipeline.providers.schemas import FoundAttributes
@@ -49,7 +50,7 @@ def enriched(
     evidence = evidence_of(facts, slices, neighbours)
     found = of_pass1(facts) if reply is None else grounded(facts, reply, second, evidence)
     try:
-        built = structured(found.printed)
+        built = structured(replace(found.printed, decimal_sign=_decimal_sign(facts, slices)))
     except (ValueError, ArithmeticError, LookupError):
         # One text that no structurer foresees costs its entity, not the zone.
         return Enriched(attributes={}, flags=(flagged(EnrichmentFlag.NOT_ENRICHED),))
@@ -60,3 +61,10 @@ def enriched(
         flags=tuple(dict.fromkeys((*missing, *found.flags, *built.flags))),
         second_reading=found.second_reading or None,
     )
+
+
+def _decimal_sign(facts: EntityFacts, slices: Sequence[PageSlice]) -> DecimalSign | None:
+    """Return the decimal sign that the page of an entity proves, if the page proves one."""
+    texts = (part.text for part in slices if part.page == facts.page)
+    signs: frozenset[DecimalSign] = frozenset().union(*map(signs_of_page, texts))
+    return next(iter(signs)) if len(signs) == 1 else None

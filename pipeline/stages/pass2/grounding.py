@@ -19,7 +19,8 @@ from pipeline.providers.local.enrichment.code_choice import choose
 from pipeline.providers.schemas import FoundAttributes
 from pipeline.stages.pass2.attribute_checks import is_same, is_shown
 
-ATTRIBUTES = tuple(each.name for each in fields(Printed) if each.name != "facts")
+_NO_TEXT = frozenset({"facts", "decimal_sign"})
+ATTRIBUTES = tuple(each.name for each in fields(Printed) if each.name not in _NO_TEXT)
 """The attributes of a reply that the page must show."""
 _PASS1 = (
     "value", "unit", "reference_range", "abnormal_flag", "strength", "dose", "route", "frequency",
