@@ -33,7 +33,8 @@ def clinical_differences(name: str, shell_file_id: UUID) -> list[Difference]:
     """
     from samples.clinical import stored  # the generator of the samples needs no database
 
-    return differences(truth.load(name), stored.read(shell_file_id))
+    record = truth.load(name)
+    return differences(record, stored.read(shell_file_id, record))
 
 
 def page_texts(pdf: bytes | Path) -> list[str]:

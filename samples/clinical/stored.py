@@ -11,12 +11,18 @@ from pipeline.models.codes import CodeCandidate, CodeSystem
 from pipeline.models.encounters import Encounter
 from pipeline.models.entities import Entity
 from samples.clinical.compare import StoredEntity, StoredItem, StoredResults, StoredSentence
+from samples.truth import Record
 
 
-def read(shell_file_id: UUID) -> StoredResults:
-    """Return the stored results of a record, entities in the order of the text."""
+def read(shell_file_id: UUID, record: Record) -> StoredResults:
+    """Return the stored results of a record, entities in the order of the text.
+
+    An encounter of another patient is held, so it has no row: the others follow the truth in order.
+    Raises ValueError if the numbers of encounters differ.
+    """
     order = Encounter.objects.filter(shell_file_id=shell_file_id).order_by("encounter_index")
-    index = {id_: number for number, id_ in enumerate(order.values_list("id", flat=True))}
+    own = (each.index for each in record.encounters if not each.patient_mismatch)
+    index = dict(zip(order.values_list("id", flat=True), own, strict=True))
     enriched = {
         row.entity_id: row for row in EnrichedEntity.objects.filter(shell_file_id=shell_file_id)
     }
