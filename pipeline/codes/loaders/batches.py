@@ -70,12 +70,18 @@ FROM given_lists
 WHERE stored.system_id = %s AND stored.code = given_lists.code
 """
 
+_FIRST_PARENT = """
+UPDATE codes SET parent = properties -> 'parents' ->> 0
+WHERE system_id = %s AND parent IS NULL AND properties ? 'parents'
+"""
+
 
 class Batches:
     """Collects the rows of one system and writes them."""
 
-    def __init__(self, system: SystemKey) -> None:
+    def __init__(self, system: SystemKey, *, has_second_displays: bool) -> None:
         self._system = system
+        self._has_second_displays = has_second_displays
         self._codes: list[CodeRow] = []
         self._terms: list[TermRow] = []
         self._properties: dict[str, list[PropertyRow]] = defaultdict(list)
@@ -103,6 +109,8 @@ class Batches:
     def finish(self) -> tuple[int, int]:
         """Write the last batches and return the number of codes and of terms."""
         self._write()
+        with connection.cursor() as cursor:
+            cursor.execute(_FIRST_PARENT, [self._system])
         return self._code_count, self._term_count
 
     def _write(self) -> None:
@@ -141,7 +149,7 @@ class Batches:
                 ],
             )
             self._code_count += cursor.rowcount
-            if cursor.rowcount == len(rows):
+            if cursor.rowcount == len(rows) or self._has_second_displays:
                 return
             cursor.execute(_OTHER_DISPLAY, [codes, displays, self._system])
             other = cursor.fetchone()

@@ -51,6 +51,7 @@ class Icd10Cm:
     key = SystemKey.ICD10CM
     licence = "public domain (CDC/NCHS); package: MIT"
     revision = 1
+    has_second_displays = False
 
     @property
     def name(self) -> str:

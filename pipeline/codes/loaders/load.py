@@ -15,7 +15,7 @@ from pathlib import Path
 from django.db import connection, transaction
 from django.utils.module_loading import import_string
 
-from pipeline.codes.loaders import sources
+from pipeline.codes.loaders import packages, sources
 from pipeline.codes.loaders.batches import Batches
 from pipeline.codes.loaders.refusals import CodesError, CodesErrorCode
 from pipeline.codes.loaders.rows import Source
@@ -58,16 +58,23 @@ def load(system: str, path: Path | None = None) -> Loaded:
 def ensure_loaded(systems: Collection[SystemKey]) -> list[Loaded]:
     """Load each system that is missing, or that an older package or reader loaded.
 
-    Codes from the user's own file stay. Without anything to load, the function runs one statement.
+    Codes from the user's own file stay, and so do codes of a package that is no longer installed.
+    Without anything to load, the function runs one statement. Raises CodesError.
     """
     stored = dict(CodeSystem.objects.filter(key__in=systems).values_list("key", "source"))
     outdated = []
     for system in systems:
         source = sources.source_of(system)
-        present = stored.get(system)
-        if present is None or (sources.is_packaged(source, present) and present != _name(source)):
+        if _is_outdated(source, stored.get(system)):
             outdated.append(source)
     return [load_source(source) for source in outdated]
+
+
+def _is_outdated(source: Source, stored: str | None) -> bool:
+    if stored is None:
+        return True
+    is_known = packages.UNKNOWN not in source.name and sources.is_packaged(source, stored)
+    return is_known and stored != _name(source)
 
 
 def load_source(source: Source) -> Loaded:
@@ -89,7 +96,7 @@ def load_source(source: Source) -> Loaded:
         row = CodeSystem.objects.create(
             key=source.key, version=version, source=name, licence=source.licence, digest=digest
         )
-        batches = Batches(source.key)
+        batches = Batches(source.key, has_second_displays=source.has_second_displays)
         for each in source.rows():
             batches.add(each)
         row.code_count, row.term_count = batches.finish()

@@ -37,9 +37,12 @@ def only_file(folder: Path, pattern: str) -> Path:
     return found[0]
 
 
+UNKNOWN = "(unknown version)"
+
+
 def name_with_version(distribution: str) -> str:
     """Return `simple-icd-10-cm 1.5.0`; the version is that of the installed package."""
     try:
         return f"{distribution} {importlib.metadata.version(distribution)}"
     except importlib.metadata.PackageNotFoundError:
-        return f"{distribution} (unknown version)"
+        return f"{distribution} {UNKNOWN}"

@@ -61,6 +61,10 @@ class Source(Protocol):
     def revision(self) -> int:
         """The revision of the reader; a reader that yields other rows has a higher revision."""
 
+    @property
+    def has_second_displays(self) -> bool:
+        """Whether a code can have a second display, which is a further name; else an error."""
+
     def version(self) -> str:
         """Return the version that the source states."""
 
