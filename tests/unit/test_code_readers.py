@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.codes.loaders import CodesError, CodesErrorCode, packages
+from pipeline.codes.loaders import CodesError, CodesErrorCode
 from pipeline.codes.loaders.check_digits import is_loinc, is_sctid
 from pipeline.codes.loaders.files import LONGEST_LINE
 from pipeline.codes.loaders.icd10cm import cited
@@ -288,7 +288,7 @@ def test_an_unknown_system_is_refused(system: str) -> None:
 def test_a_missing_package_names_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(packages.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     for system, command in (("UNII", "make codes"), ("ICD10CM", "requirements.lock")):
         with pytest.raises(CodesError, match=command) as caught:

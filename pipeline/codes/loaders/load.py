@@ -7,18 +7,17 @@ one system wait for each other. Memory is bounded by the size of a batch.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import connection, transaction
-from django.utils.module_loading import import_string
 
 from pipeline.codes.loaders import packages, sources
 from pipeline.codes.loaders.batches import Batches
 from pipeline.codes.loaders.refusals import CodesError, CodesErrorCode
 from pipeline.codes.loaders.rows import Source
+from pipeline.codes.search import index
 from pipeline.models import CodeSystem
 from pipeline.models.codes import SystemKey
 
@@ -107,14 +106,8 @@ def load_source(source: Source) -> Loaded:
                 code=CodesErrorCode.CODES_FILE_CHANGED,
             )
         row.save(update_fields=["code_count", "term_count"])
-        _fill_index(source.key)
+        index.fill(source.key)
     return _result(row, is_changed=True)
-
-
-def _fill_index(system: SystemKey) -> None:
-    """Let the search index the new terms, in the transaction of the load."""
-    if importlib.util.find_spec("pipeline.codes.search") is not None:
-        import_string("pipeline.codes.search.index.fill")(system)
 
 
 def _refuse_incomplete(source: Source, row: CodeSystem) -> None:
