@@ -129,7 +129,8 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ("He is taking lisinopril 10 mg orally once daily.", "lis"),
     (
         (
-            "Current medications include lisinopril 10 mg daily and metoprolol succinate 25 mg twice"
+            "Current medications include lisinopril 10 mg daily and metoprolol"
+            " succinate 25 mg twice"
             " daily."
         ),
         "lis met",
@@ -172,7 +173,8 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ("Insulin glargine, 12 units, is given subcutaneously at bedtime.", "ins"),
     (
         (
-            "Lisinopril 10 mg daily and metformin 1000 mg twice daily were continued, and warfarin was"
+            "Lisinopril 10 mg daily and metformin 1000 mg twice daily were"
+            " continued, and warfarin was"
             " discontinued."
         ),
         "lis mtf war",
@@ -333,7 +335,8 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ("The patient takes 1000 mg of metformin twice daily.", "mtf"),
     (
         (
-            "The medication list includes lisinopril 10 mg, metformin 1000 mg, and insulin glargine 12"
+            "The medication list includes lisinopril 10 mg, metformin 1000 mg, and"
+            " insulin glargine 12"
             " units."
         ),
         "lis mtf ins",

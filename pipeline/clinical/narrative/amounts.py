@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pipeline.clinical.narrative.text import SentenceToken, tokens_of, words_of
 
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
-_PLAIN = re.compile(r"[0-9]*\.?[0-9]+")
+_PLAIN = re.compile(r"(?:0|[1-9][0-9]*)?\.[0-9]+|0|[1-9][0-9]*")
 _NUMBER_WORDS = {
     word: str(number)
     for number, word in enumerate(

@@ -113,6 +113,9 @@ def _of_one(told: Told, parts: Sequence[_Part], known: CitedEntity) -> Iterator[
         assert item.date is not None  # noqa: S101 - a part of this kind has a date
         if not _date_fits(item.date, context, known):
             yield reason(UnsupportedReason.DATE, item.text)
+    timed = [item.key for item, _ in parts if item.kind is PartKind.FREQUENCY]
+    if timed and "prn" in known.frequencies and "prn" not in timed:
+        yield reason(UnsupportedReason.CERTAINTY, "as needed")
     for item, _ in parts:
         if item.kind is PartKind.FREQUENCY and item.key not in known.frequencies:
             yield reason(UnsupportedReason.NUMBER, item.text)
@@ -169,6 +172,8 @@ def _person(told: Told, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds("family", "other")
     wanted = known.facts.experiencer if known.facts.experiencer in ("family", "other") else None
     kinds = {cue.phrase.kind for cue in cues}
+    for cue in told.kinds("joint"):
+        yield reason(UnsupportedReason.PERSON, cue.text)
     if wanted is None:
         if kinds:
             yield reason(UnsupportedReason.PERSON, cues[0].text)

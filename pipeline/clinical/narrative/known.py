@@ -114,9 +114,10 @@ def known_of(facts: EntityFacts) -> CitedEntity:
     amounts = tuple(_amounts(facts))
     texts = {tuple(t.text for t in tokens_of(text)) for text in _texts(facts)} - {()}
     timing_printed = _printed(attributes.get("timing"))
+    results = _result_words(facts)
     spoken = [
         facts.quote, facts.name, facts.code_display or "", *_strings(attributes),
-        *(text for text in (facts.reaction, facts.value, facts.reference_range) if text),
+        facts.reaction or "",
     ]  # fmt: skip
     return CitedEntity(
         facts=facts,
@@ -135,7 +136,7 @@ def known_of(facts: EntityFacts) -> CitedEntity:
         ),
         starts=tuple(iso_dates(attributes.get("start"), attributes.get("onset"))),
         stops=tuple(iso_dates(attributes.get("stop"), attributes.get("abatement"))),
-        vocabulary=frozenset(_one(word) for text in spoken for word in words_of(text)),
+        vocabulary=frozenset(_one(word) for text in spoken for word in words_of(text)) - results,
         quote=words_of(facts.quote),
     )  # fmt: skip
 
@@ -252,6 +253,15 @@ def _texts(facts: EntityFacts) -> Iterator[str]:
         yield facts.frequency
     if facts.reference_range and not amounts_in(facts.reference_range):
         yield facts.reference_range
+
+
+def _result_words(facts: EntityFacts) -> frozenset[str]:
+    """Return the words of a result: `reactive` alone is not the result `non-reactive`."""
+    if facts.category not in ("lab", "vital"):
+        return frozenset()
+    printed = (facts.value, facts.attributes.get("value_text"), facts.reference_range)
+    words = {_one(word) for text in printed if text for word in words_of(str(text))}
+    return frozenset(words - {_one(word) for word in words_of(facts.name)})
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -22,6 +22,7 @@ _NEAREST = {
     "high", "low", "normal", "abnormal", "critical",
     "left", "right", "bilateral", "mild", "moderate", "severe",
 }  # fmt: skip
+_TREATED = {"treated", "managed"}
 _PERSON_LINKS = {"in", "of", "by", "for", "from", "to"}
 
 
@@ -143,7 +144,8 @@ class _Clause:
 
     def _scope(self, at: int, item: SentencePart, kind: str, direction: str) -> None:
         following = self.items[at + 1] if at + 1 < len(self.items) else None
-        if kind == "history" and following is not None and following.kind is PartKind.AMOUNT:
+        amount_follows = following is not None and following.kind is PartKind.AMOUNT
+        if kind == "history" and amount_follows and self._is_about_dose(at):
             # "previously 5 mg" is about the dose; the context of the number says so.
             return
         dimension = _SCOPED.get(kind, kind)
@@ -161,6 +163,37 @@ class _Clause:
             if kind == "patient":
                 told.cues = [c for c in told.cues if _SCOPED.get(c[0]) != "person"]
             told.cues.append((kind, item))
+            if _TREATED & set(item.words):
+                told.purposes += self._conditions_before(at)
+            if kind == "patient" and self._joins(at, "family", "other"):
+                told.cues.append(("joint", item))
+
+    def _is_about_dose(self, at: int) -> bool:
+        """Return whether the last name before a part is a medication."""
+        before = [told for told in self.told if told.at < at]
+        return bool(before) and "medication" in self._categories(before[-1])
+
+    def _categories(self, told: Told) -> set[str]:
+        return {self.cited[i].facts.category for i in told.name.sources}
+
+    def _conditions_before(self, at: int) -> list[SentencePart]:
+        return [
+            told.name
+            for told in self.told
+            if told.at < at and self._categories(told) & {"condition", "symptom"}
+        ]
+
+    def _joins(self, at: int, *kinds: str) -> bool:
+        """Return whether a person is joined to a person before: `the patient and her mother`."""
+        seen_and = False
+        for item in reversed(self.items[:at]):
+            if item.kind is PartKind.BREAK:
+                seen_and = True
+            elif item.kind is PartKind.CUE and item.phrase.kind in kinds:
+                return seen_and
+            elif item.kind is not PartKind.FUNCTION:
+                return False
+        return False
 
     def _after(self, at: int, dimension: str) -> list[Told]:
         """Return the names after a cue, up to a verb behind a name or the next cue of its kind."""
@@ -272,6 +305,8 @@ class _Clause:
         for told in names:
             told.cues = [c for c in told.cues if _SCOPED.get(c[0]) != "person" or c[0] == kind]
             told.cues.append((kind, item))
+            if self._joins(at, "patient"):
+                told.cues.append(("joint", item))
 
     def _is_behind(self, at: int) -> bool:
         """Return whether a person follows their condition: `diabetes in her mother`."""
