@@ -82,7 +82,7 @@ def _status(printed: Printed, flags: list[str]) -> str | None:
         known = "planned"
     elif facts.certainty == "possible":
         known = None
-    elif facts.negated is False or said == "completed":
+    elif facts.entity_date or printed.start:
         known = "completed"
     if said is not None and known is not None and said != known:
         flags.append(flagged(EnrichmentFlag.STATUS_CONTRADICTS, "status"))

@@ -56,11 +56,9 @@ def _status(printed: Printed, flags: list[str]) -> str | None:
         known = "preparation"
     elif facts.certainty == "possible":
         known = "unknown"
-    elif facts.temporality == "historical" or facts.negated is False:
+    elif facts.temporality == "historical":
         known = "completed"
     if known is None or said is None or said == known:
         return said if known is None else known
-    if known == "completed" and said == "in-progress" and facts.temporality != "historical":
-        return said
     flags.append(flagged(EnrichmentFlag.STATUS_CONTRADICTS, "status"))
     return known

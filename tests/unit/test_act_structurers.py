@@ -109,6 +109,8 @@ def test_the_number_of_a_dose(printed: str | None, number: int | None) -> None:
         ({"negated": False, "entity_date": date(2022, 10, 11)}, {"start": "3/15/2021"},
          {"status": "completed"}, ("date_not_understood:occurrence",)),
         ({}, {}, {}, ()),
+        ({"negated": False}, {}, {}, ()),
+        ({"negated": False}, {"status": "completed"}, {"status": "completed"}, ()),
     ],
 )  # fmt: skip
 def test_an_immunization(
@@ -122,7 +124,8 @@ def test_an_immunization(
 @pytest.mark.parametrize(
     ("known", "printed", "expected", "flags"),
     [
-        ({"negated": False}, {"start": "March 2019"},
+        ({"negated": False}, {"start": "March 2019"}, {"performed": "2019-03"}, ()),
+        ({"negated": False}, {"start": "March 2019", "status": "completed"},
          {"status": "completed", "performed": "2019-03"}, ()),
         ({"negated": True}, {"start": "March 2019"}, {"status": "not-done"}, ()),
         ({"temporality": "planned"}, {"start": "2025"}, {"status": "preparation"}, ()),
@@ -132,6 +135,7 @@ def test_an_immunization(
         ({"negated": True}, {"status": "completed"}, {"status": "not-done"},
          ("status_contradicts:status",)),
         ({}, {"body_site": "knee"}, {"body_site": "knee"}, ()),
+        ({"negated": False}, {}, {}, ()),
     ],
 )  # fmt: skip
 def test_a_procedure(
@@ -155,7 +159,8 @@ def test_a_side_that_the_name_denies_is_left_out() -> None:
         ({"status": "stopped"}, {"status": "active"}, "stopped", True),
         ({"status": "active", "negated": True}, {}, "active", True),
         ({"status": "stopped", "negated": True}, {}, "stopped", False),
-        ({"status": "stopped", "negated": False}, {}, "stopped", True),
+        ({"status": "stopped", "negated": False}, {}, "stopped", False),
+        ({"status": "not_started", "negated": False}, {}, "not_started", True),
         ({}, {"status": "discontinued"}, None, True),
         ({"status": "active"}, {"stop": "4/30/2024"}, "active", True),
         ({"status": "active"}, {"stop": "6/30/2024"}, "active", False),

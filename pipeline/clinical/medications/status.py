@@ -10,7 +10,7 @@ STATUSES = frozenset(
 )
 """The values of `models.assertions.MedicationStatus`."""
 TAKEN = frozenset({"active", "changed"})
-_ENDED = frozenset({"stopped", "not_started", "entered_in_error"})
+_NEVER_TAKEN = frozenset({"not_started", "entered_in_error"})
 
 
 def status_of(printed: Printed, stop: str | None) -> tuple[str | None, tuple[str, ...]]:
@@ -25,7 +25,7 @@ def status_of(printed: Printed, stop: str | None) -> tuple[str | None, tuple[str
     is_contradicted = (
         (replied is not None and replied != status)
         or (facts.negated is True and status in TAKEN)
-        or (facts.negated is False and status in _ENDED)
+        or (facts.negated is False and status in _NEVER_TAKEN)
         or (status in TAKEN and _is_over(stop, printed))
     )
     flags = (flagged(EnrichmentFlag.STATUS_CONTRADICTS, "status"),) if is_contradicted else ()

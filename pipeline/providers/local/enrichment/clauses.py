@@ -22,7 +22,8 @@ _MONTH = (
     r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
 _NO_AMOUNT = (
-    r"(?![\w/-]|\.\d|[ ]?(?:mg|mcg|g|mL|units?|tab|cap|puff|pill|drop|spray|patch|%|IU|mEq))"
+    r"(?![\w/-]|\.\d|[ ]?(?:(?:mg|mcg|g|mL|units?|tab\w*|cap\w*"
+    r"|puffs?|pills?|drops?|sprays?|patch\w*|IU|mEq)\b|%))"
 )
 DATE = (
     r"(?<![\w/.-])(?:(?:19|20)\d{2}-\d{1,2}-\d{1,2}"
@@ -135,7 +136,7 @@ def only(found: list[str]) -> str | None:
 
 _LEAD = re.compile(
     r"[ ]*(?:\([^()\n\d]{1,20}\))?(?:[ ,:;(–-]|(?:was|were|is|done|given|administered|received"
-    r"|performed|completed|vaccine|vaccination|shot|dose|series|booster|on|in|dated|date|last"
+    r"|performed|completed|vaccine|vaccination|shot|dose|series|booster|on|in|of|dated|date|last"
     r"|the|left|right|side|today)(?=[ ,:])|#[ ]?\d|[1-9][ ]of[ ][1-9]|[1-9](?:st|nd|rd|th))*",
     re.I,
 )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import EntityFacts
+from pipeline.clinical.medications.sig import salt_end
 from pipeline.providers.local.enrichment.clauses import (
     DATE,
     Clause,
@@ -47,6 +48,11 @@ _DATE_AHEAD = re.compile(
     r"|have|been|is|was|on|taking|taken|takes)[ ])*$",
     re.I,
 )
+_AGAINST = re.compile(
+    rf"(?:{_STOPPED}|hold(?:ing)?|held|avoid(?:ed|ing)?|declin\w*|refus\w*|no|not|never|reduc\w*"
+    r"|decreas\w*|lower\w*|instead[ ]of|allerg\w*|intoleran\w*|failed|stopping)(?!\w)[^,;.]*$",
+    re.I,
+)
 _DENIED = re.compile(
     r"\b(?:not|never|n['’]t|no|without|hold|held|holding|on[ ]hold|if|unless)\b", re.I
 )
@@ -82,6 +88,7 @@ _USES = re.compile(
     re.I,
 )
 """Uses that are no conditions."""
+_SEPARATOR = re.compile(r"[\s/-]+")
 _ADMITTED_KINDS = ("word", "official")
 
 
@@ -109,21 +116,37 @@ def _is_held(facts: EntityFacts, clause: Clause) -> bool:
 
 def _is_substance(name: str) -> bool:
     """Return whether the lexicon knows a name as that of a substance, not of a brand."""
-    low = " ".join(name.split()).casefold()
+    first = len(name.split(" ", maxsplit=1)[0])
+    has_salt = salt_end(name, first, len(name)) == len(name)
+    return _is_word_of_substance(name) or (has_salt and _is_word_of_substance(name[:first]))
+
+
+def _is_word_of_substance(name: str) -> bool:
     terms = [term for term in lexicon().lookup(name) if term.category == "medication"]
-    return len(terms) == 1 and (
-        terms[0].kind in _ADMITTED_KINDS and low.startswith(terms[0].name.casefold())
-    )
+    if len(terms) != 1 or terms[0].kind not in _ADMITTED_KINDS:
+        return False
+    own, known = (_SEPARATOR.sub(" ", text.casefold()) for text in (name, terms[0].name))
+    return own.startswith(known)
 
 
 def _starts(clause: Clause, evidence: Evidence) -> Iterator[str]:
     yield from (cell for cell in cells_of(evidence, _START_COLUMN) if re.search(r"\d", cell))
     yield from (date for kind, date in _dates(clause, evidence) if kind == "start")
+    yield from _in_remarks(evidence, "start")
 
 
 def _stops(clause: Clause, evidence: Evidence) -> Iterator[str]:
     yield from (cell for cell in cells_of(evidence, _STOP_COLUMN) if re.search(r"\d", cell))
     yield from (date for kind, date in _dates(clause, evidence) if kind == "stop")
+    yield from _in_remarks(evidence, "stop")
+
+
+def _in_remarks(evidence: Evidence, kind: str) -> Iterator[str]:
+    """Yield the dates of cells that consist of a date and its verb (`started 06/2015`)."""
+    for _, cell in evidence.cells:
+        m = _BEHIND.fullmatch(cell.strip(" ."))
+        if m is not None and _kind(m["cue"]) == kind:
+            yield m["date"]
 
 
 def _dates(clause: Clause, evidence: Evidence) -> Iterator[tuple[str, str]]:
@@ -188,13 +211,21 @@ def _kind(cue: str) -> str:
 
 def _reasons(facts: EntityFacts, clause: Clause, evidence: Evidence) -> Iterator[str]:
     for cell in cells_of(evidence, _WHY_COLUMN):
-        if not _NO_REASON.fullmatch(cell):
+        if not _NO_REASON.fullmatch(cell) and not re.search(r"\d{4}|\d/\d", cell):
             yield cell
+    head = evidence.sentence[: evidence.sentence.find(" ".join(evidence.quote.splitlines()))]
+    if (m := _FOR_AHEAD.match(head)) and (why := _whole_reason(m["why"])):
+        yield why
+    if _AGAINST.search(clause.before):
+        # `Stopped lisinopril for cough` names the reason of the end.
+        return
     quote = " ".join(evidence.quote.split())
     directions = quote[len(facts.name) :] if quote.startswith(facts.name) else ""
     yield from _reason_behind(f"{directions}{clause.after}")
-    head = evidence.sentence[: evidence.sentence.find(" ".join(evidence.quote.splitlines()))]
-    if (m := _FOR_AHEAD.match(head)) and (why := _whole_reason(m["why"])):
+    is_listed = facts.zone_type == "medications" and evidence.row.rstrip(" .").endswith(
+        clause.after
+    )
+    if is_listed and (why := _whole_reason(clause.after.strip(" .,;-–"))):
         yield why
 
 
@@ -204,6 +235,8 @@ def _reason_behind(text: str) -> Iterator[str]:
         m = _BEHIND.match(text, at) or _DATE_HERE.match(text, at)
         if m is None:
             break
+        if m.groupdict().get("cue") and _kind(m["cue"]) == "stop" and m["cue"][0] not in "tTuU":
+            return
         at = skip_directions(text, m.end())
     if m := _IN_PARENTHESES.search(text[max(0, at - 1) : at + 64]):
         opened = max(0, at - 1) + m.start()
