@@ -17,12 +17,11 @@ from pipeline.clinical.numbers import (
     has_both_signs,
     read_number,
 )
-from pipeline.clinical.printed_values import split_unit, without_comment
+from pipeline.clinical.printed_values import is_same_unit, split_unit, without_comment
 from pipeline.clinical.ranges import (
     ReadRange,
     computed_flag,
     contradicts,
-    is_same_unit,
     read_range,
 )
 from pipeline.clinical.structured import Printed, Structured
@@ -129,8 +128,8 @@ def _recomputed(
     """Return the recomputed flag; None if the range has another unit than the value."""
     if value is None or reference is None:
         return None
-    theirs = reference.printed_unit
-    if theirs is not None and not is_same_unit(theirs, value.printed_unit, printed.facts.name):
+    theirs, name = reference.printed_unit, printed.facts.name
+    if theirs and not is_same_unit(theirs, value.printed_unit, UnitContext.LAB, name):
         return None
     return computed_flag(value, reference.range)
 

@@ -21,6 +21,16 @@ def without_comment(text: str) -> str:
     return _COMMENT.sub("", text).strip() if len(text) <= _LONGEST else text
 
 
+def is_same_unit(one: str, other: str | None, context: UnitContext, name: str) -> bool:
+    """Return whether two printed units of one analyte are one unit."""
+    if other is None or not other.strip():
+        return False
+    if "".join(one.split()).casefold() == "".join(other.split()).casefold():
+        return True
+    code = ucum_code(one, context=context, name=name)
+    return code is not None and code == ucum_code(other, context=context, name=name)
+
+
 def split_unit(value: str, unit: str | None, context: UnitContext, name: str) -> tuple[str, str]:
     """Return a value and its unit apart (`7.2%`); the unit is "" if none is printed.
 
@@ -33,5 +43,5 @@ def split_unit(value: str, unit: str | None, context: UnitContext, name: str) ->
     if unit is None or not unit.strip():
         is_unit = ucum_code(tail, context=context, name=name) is not None
     else:
-        is_unit = tail.casefold() == unit.strip().casefold()
+        is_unit = is_same_unit(tail, unit, context, name)
     return (m["number"], tail) if is_unit else (value, unit or "")

@@ -12,7 +12,8 @@ from decimal import Decimal
 
 from pipeline.clinical.attributes import Comparator, Interpretation, Quantity, Range
 from pipeline.clinical.numbers import DecimalSign, read_number
-from pipeline.clinical.units import ucum_code
+from pipeline.clinical.printed_values import is_same_unit
+from pipeline.clinical.units import UnitContext, ucum_code
 
 _LONGEST = 80
 _MOST_WORDS = 4
@@ -84,19 +85,9 @@ def read_range(
     if m is None or not m["unit"]:
         return bare or nothing
     tail = m["unit"].strip()
-    if not is_same_unit(tail, unit, name) and ucum_code(tail, name=name) is None:
+    if not is_same_unit(tail, unit, UnitContext.LAB, name) and ucum_code(tail, name=name) is None:
         return nothing
     return _bounds(printed, m["range"].strip(), tail, sign) or nothing
-
-
-def is_same_unit(one: str, other: str | None, name: str) -> bool:
-    """Return whether two printed units of one analyte are one unit."""
-    if other is None or not other.strip():
-        return False
-    if "".join(one.split()).casefold() == "".join(other.split()).casefold():
-        return True
-    code = ucum_code(one, name=name)
-    return code is not None and code == ucum_code(other, name=name)
 
 
 def _bounds(

@@ -17,6 +17,7 @@ def printed(
     unit: str | None = None,
     reference: str | None = None,
     flag: str | None = None,
+    decimal_sign: str | None = None,
     **facts: object,
 ) -> Printed:
     """Return a measurement as the page prints it."""
@@ -30,6 +31,7 @@ def printed(
             entity_date=date(2024, 3, 5),
             **facts,  # type: ignore[arg-type]  # any field of the facts
         ),
+        decimal_sign=decimal_sign,
         value=value,
         unit=unit,
         reference_range=reference,
@@ -43,10 +45,12 @@ def lab(
     unit: str | None = None,
     reference: str | None = None,
     flag: str | None = None,
+    *,
+    decimal_sign: str | None = None,
     **facts: object,
 ) -> tuple[LabAttributes, tuple[str, ...]]:
     """Return the attributes and the flags of a laboratory result."""
-    found = structured(printed("lab", name, value, unit, reference, flag, **facts))
+    found = structured(printed("lab", name, value, unit, reference, flag, decimal_sign, **facts))
     assert isinstance(found.attributes, LabAttributes)
     return found.attributes, found.flags
 

@@ -373,3 +373,51 @@ def test_no_row_raises(
     found, _ = lab(name, value, unit, reference, flag)
 
     assert found.model_validate_json(found.model_dump_json()) == found
+
+
+def test_a_comment_that_a_result_is_calculated_is_no_unit() -> None:
+    found, flags = lab("LDL-CHOLESTEROL", "139", "mg/dL (calc)", "<100 (calc)", "H")
+    ratio, no_flags = lab("CHOL/HDLC RATIO", "5.6", "(calc)", "<5.0 (calc)", "H")
+
+    assert flags == no_flags == ()
+    assert found.value is not None
+    assert (found.value.unit, found.computed_flag) == ("mg/dL", "H")
+    assert ratio.value is not None
+    assert (ratio.value.unit, ratio.computed_flag) == (None, "H")
+
+
+def test_several_expected_words_are_one_range() -> None:
+    assert read_range("Negative/Trace").range.text == "Negative/Trace"
+    assert read_range("None seen or Few").range.text == "None seen or Few"
+
+
+def test_the_sign_of_the_page_decides_what_a_group_is() -> None:
+    english, _ = lab("hCG", "12,345", "mIU/mL", "0-5", "H", decimal_sign=".")
+    german, _ = lab("hCG", "12.345", "mIU/mL", "0-5", "H", decimal_sign=",")
+    unknown, flags = lab("hCG", "12,345", "mIU/mL", "0-5", "H")
+
+    assert english.value is not None
+    assert german.value is not None
+    assert unknown.value is not None
+    assert (english.value.number, english.computed_flag) == (Decimal(12_345), "H")
+    assert german.value.number == Decimal(12_345)
+    assert (unknown.value.number, flags) == (None, ("number_not_understood:value",))
+
+
+def test_two_decimal_signs_in_one_row_leave_the_number_out() -> None:
+    found, flags = lab("K", "4,5", "mmol/L", "3.5-5.1")
+
+    assert found.value is not None
+    assert (found.value.number, found.computed_flag) == (None, None)
+    assert flags == ("number_not_understood:value",)
+
+
+def test_a_unit_behind_the_value_must_be_the_unit_of_the_row() -> None:
+    same, _ = lab("Glucose", "105 MG/DL", "mg/dL")
+    other, flags = lab("Glucose", "5.8 mmol/L", "mg/dL")
+
+    assert same.value is not None
+    assert (same.value.number, same.value.unit) == (Decimal(105), "mg/dL")
+    assert other.value is not None
+    assert (other.value.number, other.converted) == (None, None)
+    assert flags == ("number_not_understood:value",)

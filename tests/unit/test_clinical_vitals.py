@@ -126,6 +126,43 @@ def test_a_value_without_one_meaning_is_flagged(name: str, value: str) -> None:
     assert all(c.number is None for c in found.components)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "number", "code"),
+    [
+        ("Temp", "98.6 °F (37 °C)", "98.6", "[degF]"),
+        ("weight", "72.5 kg (159 lb 13.4 oz)", "72.5", "kg"),
+        ("height", "175 cm (5' 8.9\")", "175", "cm"),
+    ],
+)
+def test_an_equal_amount_in_parentheses_is_an_equivalent(
+    name: str, value: str, number: str, code: str
+) -> None:
+    found, flags = vital(name, value)
+
+    assert flags == ()
+    assert found.value is not None
+    assert (found.value.number, found.value.unit) == (Decimal(number), code)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("Temp", "98.6 °F (38 °C)"), ("weight", "72.5 kg (180 lb)"), ("HR", "88 (regular)")],
+)
+def test_another_amount_in_parentheses_is_flagged(name: str, value: str) -> None:
+    found, flags = vital(name, value)
+
+    assert found.value is not None
+    assert found.value.number is None
+    assert flags == ("number_not_understood:value",)
+
+
+def test_five_ten_is_no_range_of_heights() -> None:
+    found, flags = vital("height", "5-10")
+
+    assert found.value is not None
+    assert (found.value.number, flags) == (None, ("number_not_understood:value",))
+
+
 def test_a_bare_degree_is_flagged() -> None:
     found, flags = vital("Temp", "98.6", "°")
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 from pipeline.clinical.units.unit_table import Spellings, plain, sections
 
 _LONGEST = 40
+_LONGEST_NAME = 500
 _MOST_PARTS = 4
 _POWER = re.compile(
     r"(?:[x*]?10(?:\^|\*{1,2}|e|\(|\^\(|\*\()?|x10)(?P<n>3|6|9|12)\)?/(?P<volume>[a-z0-9^.]+)", re.I
@@ -53,7 +55,7 @@ def ucum_code(
 
     `name` is the printed name of the analyte, the vital sign or the drug.
     """
-    if len(printed) > _LONGEST:
+    if len(printed) > _LONGEST or len(name) > _LONGEST_NAME:
         return None
     text = plain(printed).strip(",;:")
     if not text:
@@ -62,6 +64,7 @@ def ucum_code(
     return found if found is not None or text[-1] != "." else _code_of(text[:-1], context, name)
 
 
+@lru_cache(maxsize=4096)
 def _code_of(text: str, context: UnitContext, name: str) -> str | None:
     contexts = _contexts(context, name)
     whole = _lookup(text, "whole", contexts)
@@ -93,7 +96,7 @@ def _contexts(context: UnitContext, name: str) -> tuple[str, ...]:
 
 
 def _composed(text: str, contexts: tuple[str, ...]) -> str | None:
-    if text == "G/L" or (text == "g/L" and contexts[0] == "count"):
+    if text in ("G/L", "G/l") or (text.casefold() == "g/l" and contexts[0] == "count"):
         # G/L means 10*9/L for cells; the case of a print is no proof.
         return None
     parts = text.split("/")
