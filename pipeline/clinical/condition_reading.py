@@ -68,7 +68,7 @@ def read_condition(facts: EntityFacts, evidence: Evidence) -> dict[str, str]:
 
 def status_of(facts: EntityFacts, evidence: Evidence) -> str | None:
     """Return the clinical status that the text states; None if the text states none or several."""
-    stated = set(_statuses(facts, evidence))
+    stated = set(statuses_of(facts, evidence))
     if len(stated) != 1:
         return None if stated or not _is_present(facts, evidence) else "active"
     return stated.pop()
@@ -76,7 +76,9 @@ def status_of(facts: EntityFacts, evidence: Evidence) -> str | None:
 
 def statuses_of(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
     """Return every clinical status that a phrase of the evidence states."""
-    return frozenset(_statuses(facts, evidence))
+    own = frozenset(_statuses(facts, evidence))
+    # The heading of a list speaks of the items that say nothing themselves.
+    return own or frozenset(_named(_list_heading(evidence)))
 
 
 def _statuses(facts: EntityFacts, evidence: Evidence) -> Iterator[str]:
@@ -88,14 +90,12 @@ def _statuses(facts: EntityFacts, evidence: Evidence) -> Iterator[str]:
         m = pattern.search(ahead)
         if m and not words.UNSURE_AHEAD.search(ahead[: m.start("cue")][-40:]):
             yield status
-    behind = f"{inside[1]}{after}"
+    behind = _behind(inside, after, evidence)
     for status, pattern in words.BEHIND:
         m = pattern.match(behind)
         if m and not is_unsure and not words.UNSURE_BEHIND.match(m["rest"]):
             yield status
     yield from _cell_statuses(evidence)
-    if heading := _list_heading(evidence):
-        yield from _named(heading)
 
 
 def _cell_statuses(evidence: Evidence) -> Iterator[str]:
@@ -138,7 +138,9 @@ def _verification(facts: EntityFacts, evidence: Evidence) -> str | None:
     if _is_in_error(facts, evidence):
         return "entered-in-error"
     if facts.negated:
-        return "refuted"
+        # `Not confirmed` is no denial; the structurer flags the contradiction to Pass 1.
+        is_open = words.UNPROVEN.search(f"{evidence.before[-40:]} {evidence.after[:40]}")
+        return "unconfirmed" if is_open else "refuted"
     if facts.certainty == "hypothetical":
         return "unconfirmed"
     if facts.certainty == "possible":
@@ -170,7 +172,7 @@ def severity_of(facts: EntityFacts, evidence: Evidence) -> str | None:
     found: set[str] = set()
     if m := words.GRADE_AHEAD.search(ahead):
         found.add(m["grade"].lower())
-    if m := words.GRADE_BEHIND.match(f"{inside[1]}{after}"):
+    if m := words.GRADE_BEHIND.match(_behind(inside, after, evidence)):
         found.add(m["grade"].lower())
     for head, cell in evidence.cells:
         if _SEVERITY_COLUMN.fullmatch(head):
@@ -209,7 +211,7 @@ def _side(m: re.Match[str]) -> str:
 
 def _onset(facts: EntityFacts, evidence: Evidence) -> str | None:
     before, inside, after = _parts(facts, evidence)
-    behind = f"{inside[1]}{after}"
+    behind = _behind(inside, after, evidence)
     found = [m["printed"] for p in (words.SINCE,) if (m := p.match(behind))]
     # The length of a treatment for a symptom is not the length of the symptom.
     is_dosed = words.DOSED.search(f"{before} {after}") or before.rstrip().endswith((" for", "PRN"))
@@ -227,7 +229,7 @@ def _end(facts: EntityFacts, evidence: Evidence) -> str | None:
     _, inside, after = _parts(facts, evidence)
     found = [cell for head, cell in evidence.cells if _END_COLUMN.fullmatch(head)]
     resolved = dict(words.BEHIND)["resolved"]
-    m = resolved.match(f"{inside[1]}{after}")
+    m = resolved.match(_behind(inside, after, evidence))
     if m and (end := words.ENDED.match(m["rest"])):
         found.append(end["printed"])
     return found[0].strip() if len(found) == 1 else None
@@ -239,6 +241,13 @@ def _parts(facts: EntityFacts, evidence: Evidence) -> tuple[str, tuple[str, str]
     at = quote.lower().find(facts.name.lower())
     inside = (quote[:at], quote[at + len(facts.name) :]) if at >= 0 else ("", "")
     return evidence.before[-_LONGEST:], inside, evidence.after[:_LONGEST]
+
+
+def _behind(inside: tuple[str, str], after: str, evidence: Evidence) -> str:
+    """Return the words behind the mention, if nothing else can be their subject."""
+    if evidence.entity_before and words.GOVERNED.fullmatch(evidence.before):
+        return inside[1]
+    return f"{inside[1]}{after}"
 
 
 def _clause_before(text: str) -> str:

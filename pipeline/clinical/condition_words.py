@@ -109,7 +109,7 @@ NOT_PRESENT = re.compile(
     r"|prophyla\w*|screen\w*|risk|family|r/o|rule|vaccin\w*|immuni[sz]\w*|negative|neg|normal"
     r"|work-?up|w/u|educat\w*|counsel\w*|evaluat\w*|if|unless|improved|ago|last[ ](?:year|month)"
     r"|childhood|was|were|had|after|post|concern\w*|possible|likely|probabl\w+|suspect\w*|versus"
-    r"|vs|surveillance|monitor\w*|recurr\w*|relaps\w*|not|no|never|without|denie[sd])\b"
+    r"|vs|surveillance|monitor\w*|recurr\w*|relaps\w*|active\w*|not|no|never|without|denie[sd])\b"
     r"|\?|~~|(?:19|20)\d{2}",
     re.I,
 )
@@ -232,3 +232,15 @@ DOUBT = re.compile(
     re.I,
 )
 """Words of doubt, or of another person."""
+GOVERNED = re.compile(
+    r"[ ,]*\b(?:secondary[ ]to|due[ ]to|from|caused[ ]by|because[ ]of|with|after|following|for|on"
+    r"|in[ ]the[ ]setting[ ]of|complicated[ ]by|related[ ]to|in|complicating)[ ]+"
+    r"(?:[a-z-]+[ ]+){0,2}",
+    re.I,
+)
+"""The words that put a mention behind another entity: what follows can be about either."""
+UNPROVEN = re.compile(
+    r"\b(?:not[ ](?:yet[ ])?(?:been[ ])?(?:confirmed|proven|established)|unconfirmed|unproven"
+    r"|(?:unable|failed)[ ]to[ ]confirm)\b",
+    re.I,
+)

@@ -78,6 +78,23 @@ _GRADES = frozenset({
     "4", "5", "partial", "full", "remission", "aura", "initial", "subsequent",
 })  # fmt: skip
 """Details that ICD-10-CM often distinguishes."""
+_FIRM = frozenset({
+    "acute", "chronic", "subacute", "recurrent", "exacerbation", "left", "right", "bilateral",
+    "persistent", "paroxysmal", "congenital", "secondary", "postoperative", "neonatal",
+    "uncontrolled", "decompensated", "metastatic", "malignant", "benign", "open", "closed",
+})  # fmt: skip
+"""Details that no code leaves out."""
+_LEADS = frozenset({
+    "had", "have", "his", "her", "their", "my", "our", "any", "diagnosed", "noted", "reported",
+    "confirmed", "treated", "developed", "resolved", "no", "not", "denied", "than", "about",
+    "assessment", "impression", "diagnosi", "plan", "problem", "complaint", "he", "she", "who",
+    "pt", "me", "experienced", "endorsed", "like", "continue", "continued", "due", "prior",
+    "previous", "personal", "family", "mother", "father", "chief", "also", "admitted", "some",
+    "treat", "manage", "pain", "longstanding", "underlying", "established", "document", "primary",
+    "principal", "his/her", "both", "two", "one", "still", "then", "again", "did", "do",
+})  # fmt: skip
+"""Words in front of a mention that add no detail."""
+_CLAUSE_END = re.compile(r"[.;:\n\t]|\b(?:and|but|which|who|s/p|treated|started|since|on|for)\b|,")
 _HIDDEN = re.compile(
     r"\b(?:with|due[ ]to|secondary[ ]to|complicat\w+|associated)\b|\bw/(?![a-z])", re.I
 )
@@ -92,6 +109,8 @@ class Display:
     forbidden: frozenset[str]
     """Words of `without …`: the text must not print such a word."""
     every: frozenset[str]
+    optional: frozenset[str]
+    """Words in parentheses: no code of the same name needs such a word."""
     is_residual: bool
     """Whether the code leaves a detail open, or denies a complication."""
 
@@ -112,7 +131,10 @@ def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | N
     missing = needed - display.every
     if "cancer" in needed and {"malignant", "neoplasm"} <= display.every:
         missing -= {"cancer"}
-    offered = {w for each in facts.candidates for w in display_of(each.display).content}
+    offered: set[str] = set()
+    for each in facts.candidates:
+        offered |= display_of(each.display).content
+        missing -= display_of(each.display).optional - _GRADES
     if missing - _MILD or missing & _MILD & offered:
         return None
     if _has_other_detail(evidence, display, offered):
@@ -134,14 +156,44 @@ def _is_of_its_time(display: Display, facts: EntityFacts, system: str) -> bool:
 
 
 def _has_other_detail(evidence: Evidence, display: Display, offered: set[str]) -> bool:
-    """Return whether the text goes on with a detail that the code leaves out."""
-    behind = _behind(evidence)
-    detail = _HIDDEN.search(f"{evidence.quote} {behind}")
+    """Return whether the text prints a detail of the mention that the code leaves out."""
+    tail = _tail(evidence)
+    whole = f"{evidence.quote} {tail}"
+    detail = _HIDDEN.search(whole)
     if detail is not None:
-        rest = f"{evidence.quote} {behind}"[detail.end() :]
-        if not _words(_DENIED.sub(" ", rest)) - _MILD - _SOFT <= display.every:
+        rest = _words(_DENIED.sub(" ", whole[detail.end() :]))
+        if not rest - _MILD - _SOFT <= display.every:
             return True
-    return display.is_residual and bool(_words(behind) & _GRADES & offered - display.every)
+    ahead = _ahead(evidence)
+    behind = _DENIED.sub(" ", f"{tail} {_behind(evidence)}")
+    around = _words(f"{' '.join(ahead)} {behind}") - display.every
+    if around & _FIRM or (display.is_residual and around & _GRADES & offered):
+        return True
+    return display.is_residual and bool(ahead) and _is_detail(ahead[-1], display)
+
+
+def _is_detail(word: str, display: Display) -> bool:
+    """Return whether the word in front of a mention is an adjective that the code leaves out."""
+    low = normal(word.strip("\"'"))
+    if not low.isalpha() or low in _PLAIN | _MILD | _LEADS or low in display.every:
+        return False
+    return not word.lower().endswith(("s", "ing", "ly"))
+
+
+def _ahead(evidence: Evidence) -> list[str]:
+    """Return the last words in front of the mention that no sign and no conjunction parts."""
+    return re.split(r"[,;:.()\n\t#]|\band\b|\bwith\b|\d[.)]", evidence.before)[-1].split()[-4:]
+
+
+def _tail(evidence: Evidence) -> str:
+    """Return the words behind the mention, other entities included, to the end of the clause."""
+    quote = evidence.quote.replace("\n", " ")
+    at = evidence.sentence.find(f"{evidence.before}{quote}")
+    if at < 0:
+        return _behind(evidence)
+    rest = evidence.sentence[at + len(evidence.before) + len(quote) :]
+    cut = _CLAUSE_END.search(rest)
+    return rest[: cut.start() if cut else 120][:120]
 
 
 def extra_words(other: Candidate, chosen: Candidate) -> frozenset[str]:
@@ -159,7 +211,7 @@ def prints_any(words: frozenset[str], evidence: Evidence) -> bool:
 
 def _supported(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
     """Return the words that the mention and the words that belong to the mention state."""
-    ahead = re.split(r"[,;:.()\n]|\band\b|\bwith\b", evidence.before)[-1].split()[-4:]
+    ahead = _ahead(evidence)
     mention = _mention(facts, evidence)
     found = set(_words(f"{' '.join(ahead)} {mention} {_DENIED.sub(' ', _behind(evidence))}"))
     read = read_condition(facts, evidence)
@@ -250,6 +302,7 @@ def display_of(text: str) -> Display:
         content=content,
         forbidden=_words(" ".join(forbidden)) - content,
         every=content | _words(optional),
+        optional=_words(optional),
         is_residual=rest != plain,
     )
 
