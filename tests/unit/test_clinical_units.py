@@ -23,10 +23,13 @@ _ROOT = Path(__file__).resolve().parents[2]
 _LAB, _VITAL, _MEDICATION = UnitContext.LAB, UnitContext.VITAL, UnitContext.MEDICATION
 
 
+_GRAMMAR = get_ucum_parser()
+
+
 @cache
 def _is_valid(code: str) -> bool:
     try:
-        get_ucum_parser().parse(code)
+        _GRAMMAR.parse(code)
     except Exception:  # noqa: BLE001  # the parser raises several classes of errors
         return False
     return True
