@@ -21,6 +21,7 @@ _CODES = {
     PartKind.AMOUNT: UnsupportedReason.NUMBER,
     PartKind.FREQUENCY: UnsupportedReason.NUMBER,
     PartKind.DATE: UnsupportedReason.DATE,
+    PartKind.BREAK: UnsupportedReason.CERTAINTY,
 }
 _CODES_OF_CUES = {
     "negation": UnsupportedReason.NEGATION,
@@ -38,6 +39,8 @@ _CODES_OF_CUES = {
     "abnormal": UnsupportedReason.FLAG,
     "critical": UnsupportedReason.FLAG,
 }
+_HARMLESS = frozenset({"current", "changed", "active", "started"})
+_GIVEN = ("vaccin", "immuni", "shot", "given", "received", "administered", "booster")
 
 
 def check(
@@ -87,8 +90,10 @@ def _stated(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
         covered |= entities
         yield from found
         yield from _steps([cited[i] for i in sorted(entities)], steps)
+    words = " ".join(t.text for t in tokens_of(text))
     for index, known in enumerate(cited):
-        if index not in covered:
+        is_named = known.facts.category != "immunization" or any(g in words for g in _GIVEN)
+        if index not in covered or not is_named:
             yield reason(UnsupportedReason.NAME, known.facts.key)
 
 
@@ -125,7 +130,8 @@ def _stray(item: SentencePart, cited: Sequence[CitedEntity]) -> Iterator[str]:
     ):
         # The first of two words for one person, such as "maternal" or "family history".
         return
-    if item.kind is PartKind.CUE and all(known.has(singular(item.words)) for known in cited):
+    quoted = all(known.has(singular(item.words)) for known in cited)
+    if item.kind is PartKind.CUE and kind in _HARMLESS and quoted:
         return
     code = _CODES_OF_CUES.get(
         kind, UnsupportedReason.WORD if item.kind is not PartKind.CUE else UnsupportedReason.STATUS

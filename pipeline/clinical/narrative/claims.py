@@ -113,6 +113,8 @@ def _of_one(told: Told, parts: Sequence[_Part], known: CitedEntity) -> Iterator[
         assert item.date is not None  # noqa: S101 - a part of this kind has a date
         if not _date_fits(item.date, context, known):
             yield reason(UnsupportedReason.DATE, item.text)
+    if known.facts.category in ("lab", "vital") and not _states_value(told, parts):
+        yield reason(UnsupportedReason.NUMBER, f"no value of {told.name.text}")
     timed = [item.key for item, _ in parts if item.kind is PartKind.FREQUENCY]
     if timed and "prn" in known.frequencies and "prn" not in timed:
         yield reason(UnsupportedReason.CERTAINTY, "as needed")
@@ -123,6 +125,13 @@ def _of_one(told: Told, parts: Sequence[_Part], known: CitedEntity) -> Iterator[
             yield reason(UnsupportedReason.WORD, item.text)
         if item.kind is PartKind.TEXT and item.words not in known.texts:
             yield reason(UnsupportedReason.WORD, item.text)
+
+
+def _states_value(told: Told, parts: Sequence[_Part]) -> bool:
+    """Return whether the sentence gives the result: a name alone could state its opposite."""
+    if told.kinds("high", "low", "normal", "abnormal", "critical"):
+        return True
+    return any(item.kind in (PartKind.AMOUNT, PartKind.TEXT) for item, _ in parts)
 
 
 def _is_own(stated: StatedDate | None, known: CitedEntity) -> bool:
@@ -184,7 +193,7 @@ def _person(told: Told, known: CitedEntity) -> Iterator[str]:
     for cue in cues:
         general = cue.phrase.direction == "pre" or cue.text in _GENERAL_PERSONS
         named = singular(tuple(word.removesuffix("'s") for word in cue.words))
-        if not general and not known.has(named):
+        if not general and not known.quotes(named):
             yield reason(UnsupportedReason.PERSON, cue.text)
 
 

@@ -18,6 +18,11 @@ from pipeline.clinical.narrative.undoubted import undoubted
 
 _NOT_CERTAIN = {"unconfirmed", "provisional", "differential"}
 _NAME_ENDS = {"allergy", "allergies", "vaccine", "vaccination", "immunization"}
+_DOUBTS = {
+    "no", "not", "denies", "denied", "without", "negative", "never", "none", "possible", "probable",
+    "suspected", "likely", "if", "risk", "versus", "vs", "rule", "absent",
+}  # fmt: skip
+"""Words of a quote that may deny or doubt its other words."""
 
 
 class NumberRole(StrEnum):
@@ -102,6 +107,11 @@ class CitedEntity:
         """Return an attribute of Pass 2."""
         return self.facts.attributes.get(name)
 
+    def quotes(self, words: tuple[str, ...]) -> bool:
+        """Return whether the quote or the attributes contain all the words."""
+        quoted = {_one(word) for word in self.quote}
+        return all(_one(word) in quoted or _one(word) in self.vocabulary for word in words)
+
     def has(self, words: tuple[str, ...]) -> bool:
         """Return whether the entity's own words contain all the words."""
         return all(_one(word) in self.vocabulary for word in words)
@@ -115,10 +125,9 @@ def known_of(facts: EntityFacts) -> CitedEntity:
     texts = {tuple(t.text for t in tokens_of(text)) for text in _texts(facts)} - {()}
     timing_printed = _printed(attributes.get("timing"))
     results = _result_words(facts)
-    spoken = [
-        facts.quote, facts.name, facts.code_display or "", *_strings(attributes),
-        facts.reaction or "",
-    ]  # fmt: skip
+    quote = "" if _DOUBTS & set(words_of(facts.quote)) else facts.quote
+    spoken = [quote, facts.name, facts.code_display or "", facts.reaction or ""]
+    spoken += _strings(attributes)
     return CitedEntity(
         facts=facts,
         names=frozenset(_names(facts)),
@@ -155,7 +164,10 @@ def _one(word: str) -> str:
 
 
 def _names(facts: EntityFacts) -> Iterator[tuple[str, ...]]:
-    printed = [facts.name, re.sub(r"\([^)]*\)", " ", facts.name)]
+    printed = [facts.name]
+    if facts.category in ("lab", "vital", "medication"):
+        # "no chest pain" would say more than a denied "chest pain (exertional)".
+        printed.append(re.sub(r"\([^)]*\)", " ", facts.name))
     printed += [
         str(value)
         for key in ("ingredient", "substance", "product")

@@ -128,6 +128,18 @@ class _Clause:
             if not each.dates and not any(i.kind is PartKind.DATE for i, _ in each.parts):
                 each.dates = list(dates)
         self._respectively()
+        self._alternatives()
+
+    def _alternatives(self) -> None:
+        """Set aside each `or` after which no name is denied: a choice leaves both in doubt."""
+        for at, item in enumerate(self.items):
+            before = [told for told in self.told if told.at < at]
+            after = [told for told in self.told if told.at > at]
+            is_choice = item.kind is PartKind.BREAK and item.text == "or" and before and after
+            if is_choice and not after[0].kinds(
+                "negation", "not_started", "possible", "hypothetical"
+            ):
+                self.strays.append(item)
 
     # Cues
 
