@@ -146,7 +146,28 @@ two (3) tablets | daily | 81 mg | => => 1/1 d => => dose
 500 mg | up to 3 times a day | | PO => 500 mg => => => timing
 500 mg | q6h while awake | | PO => 500 mg => => => timing
 500 mg | as directed | | PO => 500 mg => => => timing
-500 mg | at 8 am and 8 pm | | PO => 500 mg => 2/1 d => 1000 mg/d =>
+500 mg | at 8 am and 8 pm | | PO => 500 mg => => => timing
+500 mg | BID at 8 am and 8 pm | | PO => 500 mg => 2/1 d => 1000 mg/d =>
+2.4 million units | weekly | | IM => 2400000 {unit} => 1/1 wk => =>
+5 million units | q4h | | IV => 5000000 {unit} => 1/4 h => 30000000 {unit}/d =>
+20 mg (2 tablets) | daily | | PO => 20 mg => 1/1 d => 20 mg/d =>
+20 mg (two 10 mg tablets) | daily | | PO => 20 mg => 1/1 d => 20 mg/d =>
+20 mg (two 20 mg tablets) | daily | | PO => => 1/1 d => => dose
+5 mL (250 mg) | TID | | PO => 250 mg => 3/1 d => 750 mg/d =>
+2 tablets (50 mg total) | daily | | PO => 50 mg => 1/1 d => 50 mg/d =>
+2 tabs = 20 mg | BID | | PO => 20 mg => 2/1 d => 40 mg/d =>
+10 meq/L | daily | | PO => => 1/1 d => => dose
+2 drops | QID | | both ears => 2 {drop} => 4/1 d => =>
+2 drops | QID | | => 2 {drop} => 4/1 d => =>
+40 mg | daily 30 minutes before breakfast | | PO => 40 mg => 1/1 d ACM => 40 mg/d =>
+88 mcg | daily on an empty stomach | | PO => 88 ug => 1/1 d => 88 ug/d =>
+5 mg | Monday through Friday | | PO => 5 mg => 5/1 wk => =>
+5 mg | q.i.d | | PO => 5 mg => 4/1 d => 20 mg/d =>
+5 mg | QD-BID | | PO => 5 mg => => => timing
+5 mg | daily or BID | | PO => 5 mg => => => timing
+5 mg | daily divided TID | | PO => 5 mg => => => timing
+5 mg | 30 units in the morning and 20 units in the evening | | SC => 5 mg => => => timing
+24-26 mg | BID | | PO => => 2/1 d => => dose
 500 mg | at 8 am | | PO => 500 mg => => => timing
 500 mg | daily at 8 am | | PO => 500 mg => 1/1 d => 500 mg/d =>
 500 mg | next morning | | PO => 500 mg => => => timing

@@ -17,8 +17,11 @@ from pipeline.clinical.medications.dose_units import (
     COUNTED,
     DENOMINATOR,
     PIECE,
+    RATE_UNIT,
     UNIT,
+    UnitKind,
     denominator_of,
+    kind_of_code,
     unit_of,
 )
 from pipeline.clinical.page_text.spellings import NUMBER_WORDS
@@ -28,6 +31,7 @@ _WIDEST = 4
 """The widest range of a dose that is printed with a hyphen, as a ratio of its ends. Two ingredients
 of one product often differ more (`5-325 mg`)."""
 _MOST_INGREDIENTS = 4
+_MILLION = 1_000_000
 _SIGNS = str.maketrans(
     {
         **dict.fromkeys("‐‑‒–—―−", "-"),
@@ -62,8 +66,8 @@ _OF = r"(?:[ ](?:of[ ])?(?:an?|one|the))?"
 _AGAIN = rf"(?:[ ]?\([ ]?(?P<again>{_FRACTION}|{_FIGURES}|{_COUNT_WORD})[ ]?\))?"
 _DOSE = re.compile(
     rf"(?P<n>{_NUMBER}){_AGAIN}(?:[ ]?(?:-|to|or)[ ]?(?P<high>{_NUMBER}))?"
-    rf"{_OF}[ -]?(?P<unit>{UNIT})"
-    rf"(?P<per>(?:[ ]?(?:/|per)[ ]?{DENOMINATOR}){{0,2}})"
+    rf"(?P<million>[ ]million)?{_OF}[ -]?(?P<unit>{UNIT})"
+    rf"(?P<per>(?:[ ]?(?:/|per)[ ]?{RATE_UNIT}){{0,2}})"
 )
 """A dose: `20 mg`, `1-2 tablets`, `half a tablet`, `two (2) puffs`, `0.5 mcg/kg/min`."""
 _UNIT_TWICE = re.compile(
@@ -79,6 +83,12 @@ _PIECES = re.compile(
 )
 """A dose by its pieces: `two 20 mg tablets`, `2 tablets of 20 mg`."""
 _MASS_WORD = r"(?:mg|mgs|mcg|mcgs|ug|g|gm)"
+_SAID_TWICE = re.compile(
+    r"(?P<first>[^()=]{2,40}?)[ ]?"
+    r"(?:\((?P<inside>[^()=]{2,40}?)(?P<total>[ ]total(?:[ ]dose)?)?\)"
+    r"|=[ ]?(?P<equal>[^()=]{2,40}))"
+)
+"""A dose in two forms: `20 mg (2 tablets)`, `5 mL (250 mg)`, `2 tablets = 20 mg`."""
 _HYPHENATED = re.compile(
     rf"(?:{_FIGURES}|{_COMMA})[ ]?{_MASS_WORD}?[ ]?-[^a-z]*{_MASS_WORD}(?![a-z]|[ ]?/|[ ]per)"
 )
@@ -119,6 +129,8 @@ def dose_of(text: str, *, is_combination: bool = False, is_as_needed: bool = Fal
         return nothing
     if m := _PIECES.fullmatch(low):
         return _of_pieces(printed, m) or nothing
+    if (m := _SAID_TWICE.fullmatch(low)) and (same := _of_total(printed, m)):
+        return same
     m = _DOSE.fullmatch(low) or _UNIT_TWICE.fullmatch(low)
     quantity = _quantity(printed, m) if m else None
     contents = strength_of(text, is_combination=is_combination) or ()
@@ -159,6 +171,31 @@ def _of_pieces(printed: str, m: re.Match[str]) -> ReadDose | None:
     return ReadDose(quantity=quantity, is_understood=True, strength=strength)
 
 
+def _of_total(printed: str, m: re.Match[str]) -> ReadDose | None:
+    """Return the mass of a dose that is printed in two forms; None if one form is unclear.
+
+    `2 tablets (50 mg)` stays unclear: the mass can be that of one tablet.
+    """
+    one, other = dose_of(m["first"]), dose_of(m["inside"] or m["equal"])
+    kinds = [kind_of_code(each.quantity.unit) for each in (one, other)]
+    if not one.is_understood or not other.is_understood or UnitKind.MASS not in kinds:
+        return None
+    mass, pieces = (one, other) if kinds[0] is UnitKind.MASS else (other, one)
+    if kind_of_code(pieces.quantity.unit) in (None, UnitKind.MASS) or pieces.quantity.high:
+        return None
+    is_certain = mass is one or m["total"] or m["equal"] or kinds[0] is UnitKind.VOLUME
+    if not is_certain and pieces.quantity.number != 1:
+        return None
+    strength = pieces.strength
+    if strength and (
+        strength[0].unit != mass.quantity.unit
+        or (strength[0].number or 0) * (pieces.quantity.number or 0) != mass.quantity.number
+    ):
+        return None
+    quantity = mass.quantity.model_copy(update={"printed": printed})
+    return ReadDose(quantity=quantity, is_understood=True, strength=strength)
+
+
 def _quantity(printed: str, m: re.Match[str]) -> Quantity | None:
     groups = m.groupdict()
     number, printed_unit = _number(m["n"]), m["unit"]
@@ -170,11 +207,13 @@ def _quantity(printed: str, m: re.Match[str]) -> Quantity | None:
     last = _number(high) if high else None
     if high and (last is None or last <= number):
         return None
+    if groups.get("million"):
+        number, last = exact(number * _MILLION), exact(last * _MILLION) if last else None
     is_fraction = any("/" in part or part in _VALUES for part in (m["n"], high or ""))
     if is_fraction and printed_unit not in COUNTED:
         return None
     code = unit_of(printed_unit)
-    per = re.findall(rf"(?:/|per)[ ]?({DENOMINATOR})(?![a-z])", groups.get("per") or "")
+    per = re.findall(rf"(?:/|per)[ ]?({RATE_UNIT})(?![a-z])", groups.get("per") or "")
     if per:
         code = "/".join((code, *(denominator_of(each) for each in per)))
     tail = groups.get("per") or ""

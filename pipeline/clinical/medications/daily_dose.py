@@ -15,6 +15,8 @@ from pipeline.clinical.medications.dose_units import UnitKind, kind_of_code
 
 _PER_PLACE = frozenset({"ophthalmic", "otic", "nasal"})
 """A dose by these routes can be meant for each eye, ear or nostril."""
+_BY_PLACE = frozenset({"{drop}", "{spray}"})
+"""Units of products for eyes, ears and nostrils: without a route, the place is open."""
 _HOURS_PER_DAY = 24
 
 
@@ -34,6 +36,8 @@ def daily_dose(
     if times is None or dose.number is None or dose.unit is None or dose.comparator:
         return None
     if route in _PER_PLACE or _is_rate(dose.unit):
+        return None
+    if route is None and dose.unit in _BY_PLACE:
         return None
     taken = _Ends(dose.number, dose.high if dose.high is not None else dose.number)
     unit, texts = dose.unit, [dose.printed, timing.printed]

@@ -90,6 +90,8 @@ def _any_of(words: Iterable[str]) -> str:
 UNIT = rf"(?:{_any_of(_UNITS)})"
 """A pattern of a unit of a dose; match in lower case, after `amounts.plain`."""
 CONTENT_UNIT = rf"(?:{UNIT}|%)"
+RATE_UNIT = rf"(?:{_any_of(_PER)})"
+"""What a dose can be per: a weight, an area, a time. A dose per volume is a content."""
 DENOMINATOR = rf"(?:{_any_of(_DENOMINATORS)})"
 PIECE = rf"(?:{_any_of(_WORDS[UnitKind.PIECE])})"
 COUNTED = frozenset(_SPOONS).union(

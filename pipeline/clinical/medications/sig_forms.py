@@ -148,7 +148,7 @@ _ROUTES: tuple[tuple[str, str], ...] = (
     (r"buccal(?:ly)?", "buccal"),
     (r"ou|both eyes|in both eyes|each eye|in(?:to)? each eye|into both eyes", "both eyes"),
     (r"ophthalmic(?:ally)?|(?:in )?(?:the )?eyes?", "ophthalmic"),
-    (r"otic(?:ally)?|in (?:both|each) ears?|in (?:the )?ears?", "otic"),
+    (r"otic(?:ally)?|(?:in )?(?:the )?(?:(?:both|each|left|right|affected) )?ears?", "otic"),
     (r"os|in(?:to)?(?: the)? left eye", "left eye"),
     (r"od|in(?:to)?(?: the)? right eye", "right eye"),
     (r"ng|ngt|(?:per|via|by) ng-? ?tube", "nasogastric"),

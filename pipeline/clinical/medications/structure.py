@@ -27,6 +27,7 @@ _COMBINATION = re.compile(r"[a-z]{4,}[ ]?(?:/|-|\+|,|&|[ ]and[ ]|[ ]with[ ])[ ]?
 _NO_INGREDIENT = re.compile(
     r"-(?:release|coated|acting|free|dose|strength)|(?:alpha|beta|omega|depo|solu|co|pro)-", re.I
 )
+_PLACE = re.compile(r"\b(?:eyes?|ears?|nostrils?|nares?|each|both|O[DSU]|A[DSU])\b", re.I)
 _EYES = frozenset({"ophthalmic", "both eyes", "left eye", "right eye", "intravitreal"})
 
 
@@ -67,7 +68,7 @@ def medication_attributes(printed: Printed) -> Structured:
             ingredient=_ingredient(printed),
             strength=strength,
             dose=taken,
-            daily_dose=_daily(taken, when, strength, route, flags),
+            daily_dose=_daily(taken, when, strength, _place_of(printed, route), flags),
             previous_dose=previous.quantity if previous else None,
             route=route,
             printed_route=_one_line(printed.route),
@@ -80,6 +81,11 @@ def medication_attributes(printed: Printed) -> Structured:
         ),
         flags=tuple(dict.fromkeys(flags)),
     )
+
+
+def _place_of(printed: Printed, route: str | None) -> str | None:
+    """Return the route; a route that names an eye, an ear or a nostril is a route to a place."""
+    return "nasal" if _PLACE.search(f"{printed.route or ''} {printed.dose or ''}") else route
 
 
 def _one_line(text: str | None) -> str | None:

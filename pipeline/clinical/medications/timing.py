@@ -32,6 +32,11 @@ _DAY_LIST = re.compile(
     r"(?:(?:only|on|every|each|and|&|,|/|\.) *)*"
     r"(?:\b(?:mon|tues?|wed(?:nes)?|thur?s?|fri|sat(?:ur)?|sun)(?:days?)?\b(?: |,|and\b|&|/|\.)*)+"
 )
+_FROM_TO = re.compile(
+    r"(?:(?:only )?on )?(?P<first>mon|tue|wed|thu|fri|sat|sun)[a-z]*\.? ?(?:-|to|through|thru)"
+    r" ?(?P<last>mon|tue|wed|thu|fri|sat|sun)[a-z]*"
+)
+_WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAYS_A_WEEK = re.compile(r"(?P<n>[1-7]|[a-z]+) days (?:a|per|each) week")
 _INITIALS = {"mwf": 3, "m/w/f": 3, "m,w,f": 3, "m, w, f": 3, "tu/th/sa": 3, "t/th/sa": 3}
 _MEALS = {
@@ -70,13 +75,32 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bevery day\b", re.I), "daily"),
     (re.compile(r"(?<=\d)x/(?=day|week|wk)", re.I), " times per "),
     (re.compile(r"\b(?:at )?night[ -]?time\b", re.I), "at night"),
+    (re.compile(r"\b([bqt])\. ?i\. ?d\b\.?", re.I), r"\1id"),
+    (re.compile(r"\bin the (morning|evening)s\b", re.I), r"in the \1"),
+    (re.compile(r"(?<!the )\b(?<!in )(morning|evening)s\b", re.I), r"every \1"),
+    (
+        re.compile(
+            r"\b(?:\d{1,2}(?:-\d{1,2})?|one|two|half an|an) ?(?:minutes?|mins?|hours?|hrs?) "
+            r"(?=before |prior to |after )",
+            re.I,
+        ),
+        "",
+    ),
+    (re.compile(r"\bprior to (?=meals?\b|breakfast|lunch|dinner|supper|bed)", re.I), "before "),
+    (
+        re.compile(
+            r"\bon (?:an )?empty stomach\b|\bwith (?:plenty|a (?:full )?glass) of water\b", re.I
+        ),
+        "",
+    ),
+    (re.compile(r"\bwith food or milk\b|\btake with (?:food|meals)\b", re.I), "with food"),
     (re.compile(r"\bbd\b"), "BD"),
     (re.compile(r"\btds\b"), "TDS"),
     (re.compile(r"\bqds\b"), "QDS"),
     (re.compile(r"\bp\.o\.(?= |$)|\bpo\b|\bby mouth\b|\borally\b", re.I), ""),
 )
 """Phrases that the grammar of directions does not list."""
-_GAP = re.compile(r"[ ,;.:()+/]*(?:(?:and\b|&)[ ,;.]*)?", re.I)
+_GAP = re.compile(r"(?:[ ,;.:()+/]|(?<= )-(?= ))*(?:(?:and\b|&)[ ,;.]*)?", re.I)
 _ADDED = re.compile(r"and\b|&|\+", re.I)
 _LISTED = re.compile(r"[,/]")
 _REASON = re.compile(r"(?:for |if )?[a-z][a-z/' -]{1,50}", re.I)
@@ -271,6 +295,10 @@ def _read_days(low: str, found: _Found) -> bool:
             return False
         found.rates.append((int(count), None, 1, None, "wk"))
         return True
+    if m := _FROM_TO.fullmatch(low):
+        span = (_WEEK.index(m["last"]) - _WEEK.index(m["first"])) % len(_WEEK)
+        found.rates.append((span + 1, None, 1, None, "wk"))
+        return span > 0
     if low in _INITIALS:
         found.rates.append((_INITIALS[low], None, 1, None, "wk"))
         return True
@@ -308,10 +336,10 @@ def _timing(shown: str, found: _Found) -> Timing | None:
     is_open = _has_open_event(found)
     if count == 1 and (rate is not None or timed or found.when):
         return None
+    if rate is None and found.clocks:
+        # Times of the clock can be those of doses that were given.
+        return None
     if rate is None and timed and count is None and not is_open:
-        if not events and found.clocks < 2:
-            # One time of the clock can be the time of one dose.
-            return None
         rate = (timed, None, 1, None, "d")
     elif rate is not None and timed and not is_open and not _fits(rate, timed):
         return None
