@@ -26,14 +26,17 @@ def status_of(printed: Printed, stop: str | None) -> tuple[str | None, tuple[str
         (replied is not None and replied != status)
         or (facts.negated is True and status in TAKEN)
         or (facts.negated is False and status in _NEVER_TAKEN)
-        or (status in TAKEN and _is_over(stop, printed))
+        or (status in TAKEN and _compared(stop, printed) < 0)
+        or (status == "stopped" and _compared(stop, printed) > 0)
     )
     flags = (flagged(EnrichmentFlag.STATUS_CONTRADICTS, "status"),) if is_contradicted else ()
     return status, flags
 
 
-def _is_over(stop: str | None, printed: Printed) -> bool:
+def _compared(stop: str | None, printed: Printed) -> int:
+    """Return -1 if the end lies before the encounter, 1 if the end lies after, otherwise 0."""
     day = printed.facts.encounter_date
     if stop is None or day is None:
-        return False
-    return stop < day.isoformat()[: len(stop)]
+        return 0
+    seen = day.isoformat()[: len(stop)]
+    return (stop > seen) - (stop < seen)

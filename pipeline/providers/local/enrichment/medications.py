@@ -41,13 +41,14 @@ _VERB_AHEAD = re.compile(
     rf"(?:^|[ ,;:.(])(?P<cue>{_STARTED}|{_STOPPED})[ ](?:(?:on|the|taking)[ ])*$", re.I
 )
 _DATE_AHEAD = re.compile(
-    rf"(?:^|[ ,;:.(])(?:on|in|since)?[ ]?(?P<date>{DATE})[ ]?[:,–-]?[ ]?"
+    rf"[ *•-]*(?:(?:on|in|since)[ ])?(?P<date>{DATE})[ ]?[:,–-]?[ ]?"
     r"(?:(?:he|she|they|we|i|pt|patient|the[ ]patient|was|were)[ ])*"
-    rf"(?P<cue>{_STARTED}|{_STOPPED})[ ](?:(?:on|the|taking)[ ])*$"
-    rf"|(?:^|[ ,;:.(])since[ ](?P<since>{DATE}),?[ ](?:(?:he|she|they|pt|patient|the[ ]patient|has"
-    r"|have|been|is|was|on|taking|taken|takes)[ ])*$",
+    rf"(?P<cue>{_STARTED}|{_STOPPED})[ ](?:(?:on|the|taking)[ ])*"
+    rf"|[ *•-]*since[ ](?P<since>{DATE}),?[ ](?:(?:he|she|they|pt|patient|the[ ]patient|has"
+    r"|have|been|is|was|on|taking|taken|takes)[ ])*",
     re.I,
 )
+"""The whole start of a sentence. A date behind another entity is a date of that entity."""
 _AGAINST = re.compile(
     rf"(?:{_STOPPED}|hold(?:ing)?|held|avoid(?:ed|ing)?|declin\w*|refus\w*|no|not|never|reduc\w*"
     r"|decreas\w*|lower\w*|instead[ ]of|allerg\w*|intoleran\w*|failed|stopping)(?!\w)[^,;.]*$",
@@ -153,8 +154,8 @@ def _dates(clause: Clause, evidence: Evidence) -> Iterator[tuple[str, str]]:
     """Yield the dates of the clause, each with `start` or `stop`."""
     for text in (" ".join(evidence.quote.split()), clause.after):
         yield from _dates_behind(text, is_quote=text is not clause.after)
-    ahead = _DATE_AHEAD.search(clause.before)
-    if ahead is not None and not _DENIED.search(clause.before):
+    ahead = None if evidence.entity_before else _DATE_AHEAD.fullmatch(clause.before)
+    if ahead is not None:
         yield (_kind(ahead["cue"] or "since"), ahead["date"] or ahead["since"])
     verb = _VERB_AHEAD.search(clause.before)
     if verb is not None and ahead is None and not _DENIED.search(clause.before):
