@@ -184,20 +184,19 @@ def _pairs(
                 yield truth, match
 
 
-_FAR = 4
+_FAR = 5
 
 
 def _distance(truth: EntityTruth, entity: StoredEntity) -> int:
-    same_name = _words(truth.name) == _words(entity.name)
-    same_quote = _words(truth.quote) == _words(entity.quote)
+    """Return how unlike two entities are; `mild COPD exacerbation` holds `COPD exacerbation`."""
+    name, quote = _words(truth.name), _words(truth.quote)
+    same_quote = quote == _words(entity.quote)
     values = (truth.value, truth.dose, truth.step) == (entity.value, entity.dose, entity.step)
-    if same_name and same_quote and values:
-        return 0
+    if name == _words(entity.name):
+        return 0 if same_quote and values else 2 if values else 3
     if same_quote:
         return 1
-    if same_name:
-        return 2 if values else 3
-    return _FAR
+    return 4 if _within(quote, _words(entity.quote)) else _FAR
 
 
 def _entity(

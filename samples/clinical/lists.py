@@ -69,19 +69,29 @@ CONSISTENT: dict[str, list[ContradictionTruth]] = {
 }
 
 
+UNCERTAIN = {
+    ("traps_10p", 3, "heart failure"),
+    ("visits_20p_4enc", 0, "sinusitis"),
+    ("visits_20p_4enc", 3, "tachycardia-induced cardiomyopathy"),
+}
+"""Present or past conditions that the text calls likely, probable or presumed: no entry."""
+
+
 def of(name: str, record: Record) -> ListsTruth:
     """Return the lists of a record."""
     lists = {
         "problems": _listed(
             record,
             lambda e: e.category == "condition" and e.assertion in ("present", "historical"),
+            name,
         ),
         "medications": _listed(
             record,
             lambda e: e.category == "medication" and e.assertion in ("present", "historical"),
+            name,
         ),
-        "allergies": _listed(record, lambda e: e.category == "allergy"),
-        "lab_series": _listed(record, lambda e: e.category == "lab", count=True),
+        "allergies": _listed(record, lambda e: e.category == "allergy", name),
+        "lab_series": _listed(record, lambda e: e.category == "lab", name, count=True),
     }
     names = {each.name for entries in lists.values() for each in entries}
     return ListsTruth(
@@ -93,17 +103,17 @@ def of(name: str, record: Record) -> ListsTruth:
 
 
 def _listed(
-    record: Record, wanted: Callable[[EntityTruth], bool], *, count: bool = False
+    record: Record, wanted: Callable[[EntityTruth], bool], name: str, *, count: bool = False
 ) -> list[ListedTruth]:
     found: dict[str, list[int]] = defaultdict(list)
     for encounter in record.encounters:
         # A page of another patient supports nothing in the lists of this patient.
         if not encounter.patient_mismatch:
             for entity in filter(wanted, encounter.entities):
-                found[entity.name.casefold()].append(encounter.index)
+                key = entity.name.casefold()
+                if (name, encounter.index, key) not in UNCERTAIN:
+                    found[key].append(encounter.index)
     return [
-        ListedTruth(
-            name=name, encounters=sorted(set(places)), values=len(places) if count else None
-        )
-        for name, places in sorted(found.items())
+        ListedTruth(name=key, encounters=sorted(set(places)), values=len(places) if count else None)
+        for key, places in sorted(found.items())
     ]

@@ -32,6 +32,8 @@ MILD, MODERATE = {"severity": "mild"}, {"severity": "moderate"}
 RESOLVED = {"clinical_status": "resolved"}
 IMPROVED = {"clinical_status": _one("active", "resolved", "inactive")}
 BOTH, LEFT, RIGHT = ({"laterality": side} for side in ("bilateral", "left", "right"))
+PROBABLE = {"verification_status": _one("confirmed", "provisional", "unconfirmed", "differential")}
+"""`likely`, `probably`, `presumed`, `consistent with`."""
 KNEE: Accepted = ("M17.9", None)
 
 
@@ -101,11 +103,8 @@ VISITS = (
     Special(3, "metoprolol succinate", "rate control", {}, _for("rate control")),
     Special(3, "transthoracic echocardiogram", "June 18, 2024", _on("2024-06-18")),
     Special(3, "mitral regurgitation", "moderate", MODERATE),
-    Special(
-        3,
-        "tachycardia-induced cardiomyopathy",
-        allowed={"verification_status": _one("confirmed", "provisional", "unconfirmed")},
-    ),
+    Special(0, "sinusitis", "presumed", {}, PROBABLE),
+    Special(3, "tachycardia-induced cardiomyopathy", "", {}, PROBABLE),
     Special(3, "atrial fibrillation", "persistent", icd=("I48.19", "I48.1", None)),
     Special(3, "orthostatic hypotension", "mild", MILD, {}, ("I95.2", "I95.1")),
     Special(3, "furosemide", "", {}, _for("heart failure", "lightheadedness")),
@@ -127,6 +126,7 @@ TRAPS = (
     Special(2, "rib fracture", "", RESOLVED, {"onset": "2018"}),
     Special(2, "cardiomegaly", "mild", MILD),
     Special(3, "colonoscopy", "", _on("2015-05-05")),
+    Special(3, "heart failure", "likely", {}, PROBABLE, ("I50.9", None)),
     Special(3, "cetirizine", "", {}, _for("drug eruption")),
     Special(3, "furosemide", "", {}, _for("heart failure")),
     Special(
@@ -152,7 +152,7 @@ LAB = (
     Special(
         7,
         "urinary tract infection",
-        allowed={"verification_status": _one("confirmed", "provisional", "unconfirmed")},
+        allowed=PROBABLE,
     ),
 )
 LONG = (

@@ -6,6 +6,8 @@ from collections import defaultdict
 from typing import Any
 from uuid import UUID
 
+from pipeline.core.states import ShellFileStatus
+from pipeline.models import ShellFile
 from pipeline.models.clinical import EnrichedEntity, NarrativeSentence, RecordListItem
 from pipeline.models.codes import CodeCandidate, CodeSystem
 from pipeline.models.encounters import Encounter
@@ -18,8 +20,10 @@ def read(shell_file_id: UUID, record: Record) -> StoredResults:
     """Return the stored results of a record, entities in the order of the text.
 
     An encounter of another patient is held, so it has no row: the others follow the truth in order.
-    Raises ValueError if the numbers of encounters differ.
+    Lists are None before Pass 2 has ended, sentences before Pass 3 has ended. Raises ValueError if
+    the numbers of encounters differ.
     """
+    status = ShellFile.objects.values_list("status", flat=True).get(id=shell_file_id)
     order = Encounter.objects.filter(shell_file_id=shell_file_id).order_by("encounter_index")
     own = (each.index for each in record.encounters if not each.patient_mismatch)
     index = dict(zip(order.values_list("id", flat=True), own, strict=True))
@@ -38,8 +42,14 @@ def read(shell_file_id: UUID, record: Record) -> StoredResults:
                 "page_number", "char_start", "entity_index"
             )
         ],
-        items=[_item(row) for row in items.order_by("kind", "item_index")],
-        sentences=[
+        items=(
+            [_item(row) for row in items.order_by("kind", "item_index")]
+            if status in (ShellFileStatus.PASS2_COMPLETE, ShellFileStatus.COMPLETED)
+            else None
+        ),
+        sentences=None
+        if status != ShellFileStatus.COMPLETED
+        else [
             StoredSentence(
                 encounter=(
                     None

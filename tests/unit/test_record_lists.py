@@ -144,7 +144,7 @@ def test_a_brand_joins_its_ingredient_and_a_form_is_no_other_drug() -> None:
         condition("pneumonia", attributes={"verification_status": "refuted"}),
         fact("medication", "warfarin", status="not_started"),
         fact("medication", "warfarin", status="entered_in_error"),
-        fact("medication", "aspirin", negated=True, status="stopped"),
+        fact("medication", "ibuprofen", negated=True),
         fact("allergy", "latex", negated=True),
         fact("symptom", "cough"),
         fact("vital", "BP"),
@@ -192,6 +192,45 @@ def test_two_statuses_of_one_day_contradict() -> None:
     assert kinds(items) == [ContradictionKind.STATUS_CONFLICT] * 2
     assert "status" not in items[0].summary
     assert "current" not in items[1].summary
+
+
+def test_a_stop_of_an_earlier_day_contradicts_nothing() -> None:
+    stopped = {"stop": "2022-08-19"}
+    items = record_lists(
+        [
+            dosed("aspirin", "81"),
+            fact(
+                "medication",
+                "aspirin",
+                status="stopped",
+                temporality="historical",
+                attributes=stopped,
+            ),
+        ]
+    )
+
+    assert kinds(items) == []
+
+
+def test_a_stopped_drug_is_listed_as_stopped() -> None:
+    (item,) = record_lists([fact("medication", "aspirin", status="stopped", negated=True)])
+
+    assert item.summary["current"]["status"] == "stopped"
+
+
+def test_a_printed_dose_that_was_not_structured_is_compared() -> None:
+    doses = [fact("medication", "digoxin", dose=dose) for dose in ("125 mcg", "0.25 mg")]
+    same = [fact("medication", "digoxin", dose=dose) for dose in ("125 mcg", "0.125 mg")]
+
+    assert kinds(record_lists(doses)) == [ContradictionKind.TWO_DOSES]
+    assert kinds(record_lists(same)) == []
+
+
+def test_a_degree_is_no_part_of_a_name() -> None:
+    same = [condition("mild COPD exacerbation"), condition("COPD exacerbation")]
+    other = [condition("mild cognitive impairment"), condition("cognitive impairment")]
+
+    assert (len(record_lists(same)), len(record_lists(other))) == (1, 2)
 
 
 def test_a_later_stop_is_the_current_state() -> None:

@@ -140,8 +140,9 @@ def test_a_wrong_code_a_missing_row_and_an_invented_value_are_found() -> None:
 def test_lists_are_compared_with_entities_encounters_and_contradictions() -> None:
     record = truth.load("visits_20p_4enc")
     pairs = list(_entities(record))
-    items = _items(pairs)
     assert record.lists is not None
+    problems = {each.name for each in record.lists.problems}
+    items = _items(pairs, problems)
     aspirin = [e.id for t, e in pairs if t.name == "aspirin" and e.encounter == 0]
     metoprolol = [e.id for t, e in pairs if t.name == "metoprolol succinate" and e.encounter == 1]
     items = [
@@ -155,11 +156,13 @@ def test_lists_are_compared_with_entities_encounters_and_contradictions() -> Non
 
     assert compare.differences(record, StoredResults(entities=entities, items=items)) == []
     joined = [*items, dataclasses.replace(items[0], entity_ids=tuple(e.id for e in entities))]
-    for wrong in (items[1:], joined, _items(pairs)):
+    for wrong in (items[1:], joined, _items(pairs, problems)):
         assert compare.differences(record, StoredResults(entities=entities, items=wrong))
 
 
-def _items(pairs: list[tuple[truth.EntityTruth, StoredEntity]]) -> list[StoredItem]:
+def _items(
+    pairs: list[tuple[truth.EntityTruth, StoredEntity]], problems: set[str]
+) -> list[StoredItem]:
     kinds = {
         "condition": "problem",
         "medication": "medication",
@@ -168,8 +171,8 @@ def _items(pairs: list[tuple[truth.EntityTruth, StoredEntity]]) -> list[StoredIt
     }
     groups: dict[tuple[str, str], list[uuid.UUID]] = {}
     for entity, stored in pairs:
-        over = entity.category != "condition" or entity.assertion in ("present", "historical")
-        if entity.category in kinds and over:
+        listed = entity.category != "condition" or entity.name.casefold() in problems
+        if entity.category in kinds and listed:
             groups.setdefault((kinds[entity.category], entity.name.casefold()), []).append(
                 stored.id
             )

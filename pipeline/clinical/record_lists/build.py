@@ -71,7 +71,6 @@ def _item(
     if not affirmed:
         return None
     name = name_of(affirmed)
-    support = affirmed
     contradictions: list[Contradiction] = []
     summary: dict[str, Any]
     if kind is ListKind.PROBLEM:
@@ -80,11 +79,6 @@ def _item(
     elif kind is ListKind.MEDICATION:
         summary = medications.summary(affirmed, denied)
         contradictions = medications.contradictions(name, affirmed, denied)
-        support = [
-            each
-            for each in members
-            if said[each] is Statement.AFFIRMED or medications.supports(each)
-        ]
     elif kind is ListKind.ALLERGY:
         summary = allergies.summary(affirmed, denied)
         contradictions = allergies.contradictions(name, affirmed, denied, taken)
@@ -95,8 +89,8 @@ def _item(
         name=name,
         code=_code_of(affirmed),
         summary=summary,
-        entity_ids=tuple(each.entity_id for each in support),
-        encounter_ids=tuple(dict.fromkeys(each.encounter_id for each in support)),
+        entity_ids=tuple(each.entity_id for each in affirmed),
+        encounter_ids=tuple(dict.fromkeys(each.encounter_id for each in affirmed)),
         contradictions=tuple(sorted(contradictions, key=_order_of_contradictions)),
     )
 

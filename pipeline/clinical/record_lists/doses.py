@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -14,6 +15,8 @@ Amounts = dict[Amount, list[ListedFact]]
 _IN_GRAMS = {"kg": Decimal(1000), "g": Decimal(1), "mg": Decimal("1e-3"), "ug": Decimal("1e-6"),
              "ng": Decimal("1e-9")}  # fmt: skip
 _IN_LITRES = {"L": Decimal(1), "dL": Decimal("0.1"), "mL": Decimal("1e-3")}
+_PRINTED = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµμ]+)")
+_SPELLINGS = {"mcg": "ug", "µg": "ug", "μg": "ug", "ml": "mL", "l": "L"}
 _IN_HOURS = {
     "min": Decimal(1) / 60,
     "h": Decimal(1),
@@ -28,13 +31,17 @@ _IN_HOURS = {
 def amount(fact: ListedFact) -> Amount | None:
     """Return the dose in the base unit of its kind; None without a number.
 
-    A dose without a UCUM unit keeps its printed unit, so `1 tablet` equals `1 tablet` only.
+    A dose without a UCUM unit keeps its printed unit, so `1 tablet` equals `1 tablet` only. A dose
+    that Pass 2 did not structure is read from its print if the print is a number with a unit.
     """
     number = decimal(fact.attribute("dose", "number"))
-    if number is None:
-        return None
     high = decimal(fact.attribute("dose", "high"))
     unit = fact.attribute("dose", "unit") or fact.attribute("dose", "printed_unit") or ""
+    if number is None:
+        match = _PRINTED.fullmatch(fact.facts.dose or "")
+        if match is None:
+            return None
+        number, unit = Decimal(match[1]), _SPELLINGS.get(match[2], match[2])
     for base, factors in (("g", _IN_GRAMS), ("L", _IN_LITRES)):
         if unit in factors:
             factor = factors[unit]
@@ -75,6 +82,8 @@ def rate(fact: ListedFact) -> tuple[Any, ...] | None:
 def printed(fact: ListedFact) -> str:
     """Return the dose for a message."""
     dose = fact.attribute("dose") or {}
+    if "number" not in dose:
+        return fact.facts.dose or ""
     unit = dose.get("printed_unit") or dose.get("unit") or ""
     number = str(dose.get("number", ""))
     if dose.get("high") is not None:

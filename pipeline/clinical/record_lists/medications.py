@@ -19,11 +19,6 @@ TAKEN = ("active", "changed")
 NOT_TAKEN = ("stopped", "on_hold", "not_started")
 
 
-def supports(fact: ListedFact) -> bool:
-    """Return whether a denied statement still belongs to an entry: the drug was taken before."""
-    return medication_status(fact) in ("stopped", "on_hold")
-
-
 def summary(affirmed: Sequence[ListedFact], denied: Sequence[ListedFact]) -> dict[str, Any]:
     """Return the regimens of a medication in order, and the current one.
 
@@ -37,7 +32,7 @@ def summary(affirmed: Sequence[ListedFact], denied: Sequence[ListedFact]) -> dic
     ingredients = {each.attribute("ingredient") for each in affirmed} - {None}
     return summaries.without_empty(
         {
-            **summaries.common([*affirmed, *filter(supports, denied)]),
+            **summaries.common(affirmed),
             "ingredients": sorted(ingredients),
             "current": _dated(standing[0]) if len(distinct) == 1 else None,
             "regimens": [_dated(each) for each in members],
@@ -59,10 +54,9 @@ def contradictions(
     for when, members in summaries.by_day(current).items():
         regimens = [each for each in members if _is_regimen(each)]
         found += _two(name, when, regimens)
-    stated = [each for each in (*affirmed, *denied) if not is_historical(each)]
-    for when, members in summaries.by_day(stated).items():
+    for when, members in summaries.by_day([*affirmed, *denied]).items():
         taken = [each for each in members if _is_taken(each)]
-        not_taken = [each for each in members if each.facts.negated or _is_not_taken(each)]
+        not_taken = [each for each in members if _is_not_taken(each, when)]
         if taken and not_taken:
             words = " and ".join(
                 sorted({medication_status(each) or "not taken" for each in (*taken, *not_taken)})
@@ -104,16 +98,20 @@ def _is_planned(fact: ListedFact) -> bool:
 
 
 def _is_taken(fact: ListedFact) -> bool:
-    return not fact.facts.negated and medication_status(fact) in TAKEN
+    return not fact.facts.negated and not is_historical(fact) and medication_status(fact) in TAKEN
 
 
-def _is_not_taken(fact: ListedFact) -> bool:
-    return medication_status(fact) in NOT_TAKEN
+def _is_not_taken(fact: ListedFact, when: object) -> bool:
+    """Return whether the drug is not taken on the day; a stop on another day says nothing."""
+    if not fact.facts.negated and medication_status(fact) not in NOT_TAKEN:
+        return False
+    stop = fact.attribute("stop")
+    return stop is None or str(when).startswith(str(stop))
 
 
 def _is_regimen(fact: ListedFact) -> bool:
     return (
-        not _is_not_taken(fact)
+        medication_status(fact) not in NOT_TAKEN
         and fact.facts.step is None
         and fact.attribute("timing", "count") is None
     )
@@ -139,7 +137,7 @@ def _dated(fact: ListedFact) -> dict[str, Any]:
             "date": fact.day.isoformat() if fact.day else None,
             "entity_id": str(fact.entity_id),
             "status": medication_status(fact) or ("not_started" if fact.facts.negated else None),
-            "dose": fact.attribute("dose"),
+            "dose": fact.attribute("dose") or (fact.facts.dose and {"printed": fact.facts.dose}),
             "strength": fact.attribute("strength"),
             "daily_dose": fact.attribute("daily_dose"),
             "previous_dose": fact.attribute("previous_dose"),

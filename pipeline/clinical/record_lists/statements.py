@@ -42,6 +42,9 @@ def statement_of(fact: ListedFact) -> Statement | None:
         return None
     if verification == "entered-in-error":
         return None
+    if facts.category == "medication" and medication_status(fact) in ("stopped", "on_hold"):
+        # The text denies that the patient takes the drug now, not that the patient took the drug.
+        return Statement.AFFIRMED
     if facts.negated or verification in _DENIED:
         return Statement.DENIED
     if facts.category == "medication":

@@ -17,6 +17,11 @@ Subject = tuple[str, ...]
 """A key; equal keys are one entry of a list."""
 
 _SEVERAL = re.compile(r"\b(?:and|or|other|others|elsewhere)\b", re.IGNORECASE)
+_DEGREE = re.compile(
+    r"^(?:very |only )?(?:mild|moderate|slight|minimal) "
+    r"(?!cognitive|intermittent|persistent|traumatic)"
+)
+"""A degree before the name of a condition; `mild cognitive impairment` is a name of its own."""
 _FORM = re.compile(
     r"\b(?:tablets?|tabs?|capsules?|caps?|oral|solution|suspension|syrup|inhaler|injection)\b"
 )
@@ -110,7 +115,7 @@ def _code(fact: ListedFact) -> Subject | None:
 def _name(fact: ListedFact) -> Subject:
     facts = fact.facts
     if facts.category == "condition":
-        name = normalised(facts.name)
+        name = _DEGREE.sub("", normalised(facts.name))
         site = normalised(fact.attribute("body_site") or "")
         return (name, _side(fact), "" if site in name else site)
     if facts.category == "medication":
