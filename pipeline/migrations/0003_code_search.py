@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'code_search_entries',
                 'db_table_comment': 'Index of the code search: terms without facets, with their codes.',
-                'indexes': [django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['lexemes'], name='idx_code_entries_lexemes'), models.Index(fields=['system'], name='idx_code_entries_system')],
+                'indexes': [django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['lexemes'], name='idx_code_entries_lexemes')],
             },
         ),
         migrations.CreateModel(

@@ -44,9 +44,10 @@ class CodeEntry(models.Model):
         db_table = "code_search_entries"
         db_table_comment = "Index of the code search: terms without facets, with their codes."
         indexes = [
+            # Without an index on `system` the planner cannot combine that index with this index,
+            # which would read all entries of the system for every query.
             # No pending list: the first search after a load is as fast as any other search.
             GinIndex(fields=["lexemes"], name="idx_code_entries_lexemes", fastupdate=False),
-            models.Index(fields=["system"], name="idx_code_entries_system"),
         ]
 
     def __str__(self) -> str:

@@ -98,7 +98,7 @@ def side_of(sides: set[str]) -> Side:
 
 def wound_of(text: str) -> str:
     """Return the wound that a text states."""
-    if re.search(r"\bopen\b", text):
+    if re.search(r"\b(?:open|compound)\b", text):
         return "open3" if re.search(r"\btypes?:? (?:iii|3)", text, re.I) else "open"
     return "closed" if "closed" in text else ""
 

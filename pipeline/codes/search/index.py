@@ -26,7 +26,7 @@ OPTIONAL_SHARE = 0.25
 """A word in brackets may be left out: "(congestive)"."""
 NEGATED_SHARE = 0.12
 """A text that does not mention ascites usually means "without ascites"."""
-RESIDUAL_COST = {"unspecified": 60, "nos": 30, "unsp": 60}
+RESIDUAL_COST = {"unspecified": 60, "nos": 30, "unsp": 60, "uncomplicated": 40}
 """What it costs to leave such a word unmentioned, in hundredths."""
 RESIDUAL_COST_OTHER = 250
 """The same for "other" and "specified": such a code names what no other code names."""
@@ -146,7 +146,7 @@ def _entry_rows(
 def _cost(word: Word, lexeme: str, importance_of_word: float) -> int:
     if word.is_joined:
         return 0
-    if word.text in RESIDUAL:
+    if word.text in RESIDUAL_COST or word.text in RESIDUAL:
         return RESIDUAL_COST.get(word.text, RESIDUAL_COST_OTHER)
     share = NEGATED_SHARE if word.is_negated else OPTIONAL_SHARE if word.is_optional else 1.0
     return min(MAX_WEIGHT, round(importance_of_word * share * 100))

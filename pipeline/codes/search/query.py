@@ -6,9 +6,9 @@ This module is pure. Any text is a query; a text without letters or digits has n
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pipeline.codes.search.facets import Facets, Side
+from pipeline.codes.search.facets import Facets, Side, wound_of
 from pipeline.codes.search.phrases import Form, longest, phrases
 from pipeline.codes.search.words import MAX_WORDS, Word, plain, tokens, words_of_tokens
 
@@ -35,8 +35,14 @@ _ENCOUNTERS = (
     ("S", re.compile(r"\bsequelae?\b(?: of)?|\blate effects?\b(?: of)?")),
 )
 _FRACTURE = re.compile(r"\b(?:fx|fxs|fracture|fractures|fractured|broken)\b")
-_WOUND = re.compile(r"\b(open|compound|closed)\b(?: type(?: (i{1,3}|[123])[abc]?)?\b)?")
-_HEALING = re.compile(r"\b(?:with |w )?(routine|delayed) healing\b|\b(nonunion|malunion)\b")
+_WOUND = re.compile(
+    r"\b(?:for )?(?:open|compound|closed)\b(?: fracture\b)?"
+    r"(?: types? (?:i{1,3}|[123])[abc]?\b(?:(?: ,)?(?: or)? (?:i{1,3}|[123])[abc]?\b)*)?"
+)
+_HEALING = re.compile(
+    r"\b(?:with |w )?(routine|delayed) healing\b|\b(?:with )?(nonunion|malunion)\b"
+)
+_FETUS = re.compile(r"\bfetus (\d)\b")
 _DOSE = re.compile(r"\b\d[\d.,]*\s*(?:mg|mcg|ug|g|ml|units?|iu|meq|mmol|%|puffs?|tabs?)?\b.*$")
 
 
@@ -76,14 +82,17 @@ def parse(text: str, category: str, *, is_initial: bool = False) -> Query:
     )
     return Query(
         _with_joins(slots),
-        Facets(side, facets.trimester, facets.encounter, facets.wound, facets.healing),
+        replace(facets, side=side),
         is_initial,
     )
 
 
 def _stated(text: str) -> tuple[str, Facets]:
     """Return the text without stated facets, and the facets besides the side."""
-    trimester = encounter = wound = healing = ""
+    trimester = encounter = wound = healing = fetus = ""
+    if match := _FETUS.search(text):
+        fetus = match[1]
+        text = text.replace(match[0], " ")
     if match := _TRIMESTER.search(text):
         trimester = _TRIMESTERS[match[1]]
         text = text.replace(match[0], " ")
@@ -94,13 +103,12 @@ def _stated(text: str) -> tuple[str, Facets]:
             break
     if _FRACTURE.search(text):
         if match := _WOUND.search(text):
-            is_third = match[2] in ("iii", "3")
-            wound = "closed" if match[1] == "closed" else "open3" if is_third else "open"
+            wound = wound_of(match[0])
             text = text.replace(match[0], " ")
         if match := _HEALING.search(text):
             healing = match[1] or match[2]
             text = text.replace(match[0], " ")
-    return text, Facets(trimester=trimester, encounter=encounter, wound=wound, healing=healing)
+    return text, Facets(Side.NONE, trimester, encounter, wound, healing, fetus)
 
 
 def _with_phrases(found: list[str], category: str) -> tuple[list[str], list[tuple[Form, ...]]]:

@@ -7,7 +7,8 @@ no text of a document leaves the search.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.codes.search.facets import SIDE_NAMES, STATED, Facets, Side
 from pipeline.codes.search.query import Query
@@ -25,6 +26,15 @@ RESIDUAL_WEIGHT = 0.6
 NEGATED_WEIGHT = 0.7
 MIN_COVERAGE = 0.25
 """An entry that covers less of the query is not offered."""
+
+CONTEXT = frozenset(
+    ("pregnanc", "childbirth", "puerperium", "newborn", "neonat", "perinat", "matern", "deliveri",
+     "fetus", "fetal", "congenit", "abort", "histori", "famili", "screen", "exposur",
+     "observ", "postprocedur", "sequela", "underdos")
+)  # fmt: skip
+"""Stems that change what a code is about: a text that does not state the context excludes them."""
+OUT_OF_CONTEXT = 0.75
+"""The share of its score that an entry keeps which has a context that the query lacks."""
 
 EXCLUSIVE = (
     ("acut", "chronic", "subacut"),
@@ -102,6 +112,13 @@ class Match:
     score: float
     covered: int
     of: int
+    similar: int = 0
+    """Ideas that only a similar word covers."""
+
+    @property
+    def reason(self) -> str:
+        words = f"{self.covered} of {self.of} words"
+        return f"{words} ({self.similar} similar)" if self.similar else words
 
 
 @dataclass(frozen=True)
@@ -167,7 +184,7 @@ def match(query: Resolved, entry: Found) -> Match | None:
     matched: set[int] = set()
     covered = 0.0
     count = 0
-    contradictions = 0
+    contradictions = similar = 0
     taken = -1
     for number, idea in enumerate(query.ideas):
         if number == taken:
@@ -187,6 +204,7 @@ def match(query: Resolved, entry: Found) -> Match | None:
             best, best_places, taken = 1.0, (places[join],), number + 1
         covered += best * idea.weight
         count += best >= 0.6
+        similar += 0.6 <= best < 1
         matched.update(best_places)
     share = covered / query.weight
     if share < MIN_COVERAGE:
@@ -198,7 +216,9 @@ def match(query: Resolved, entry: Found) -> Match | None:
     unmentioned = sum(w for at, w in enumerate(entry.weights) if at not in matched) / 100
     score = share**UNCOVERED_POWER * (known + 0.5) / (known + 0.5 + UNMENTIONED * unmentioned)
     contradictions += _contradictions(query.stems, places)
-    return Match(min(1.0, score * CONTRADICTED**contradictions), count, len(query.ideas))
+    if any(place not in query.stems for place in CONTEXT.intersection(places)):
+        score *= OUT_OF_CONTEXT
+    return Match(min(1.0, score * CONTRADICTED**contradictions), count, len(query.ideas), similar)
 
 
 def _covered(
@@ -234,27 +254,33 @@ def _contradictions(stems: frozenset[str], places: Mapping[str, int]) -> int:
     return count
 
 
-def choices(query: Query, entry: Found, found: Match) -> list[Choice]:
-    """Return the codes of an entry that the stated facets permit, best first."""
-    chosen = []
-    for code_id, text in zip(entry.codes, entry.facets, strict=True):
-        facets = Facets.read(text)
-        fit = _fit(query.facets, facets, is_initial=query.is_initial)
-        if fit is not None:
-            share, stated = fit
-            reason = f"{found.covered} of {found.of} words"
-            if stated:
-                reason += "; " + ", ".join(stated)
-            chosen.append(
-                Choice(code_id, entry.system, round(found.score * share, 4), reason, facets.side)
-            )
-    return sorted(chosen, key=lambda choice: (-choice.score, choice.code_id))
+def choices(query: Query, found: Iterable[tuple[Match, Found]], limit: int) -> list[Choice]:
+    """Return the best codes of these entries that the stated facets permit, each once."""
+    by_code: dict[int, Choice] = {}
+    worst = 0.0
+    for match_of, entry in sorted(found, key=lambda each: -each[0].score):
+        # The facets of a code only lower the score of its entry.
+        if len(by_code) >= limit and match_of.score <= worst:
+            break
+        for code_id, text in zip(entry.codes, entry.facets, strict=True):
+            fit = _fit(query.facets, text, query.is_initial)
+            if fit is None:
+                continue
+            score = round(match_of.score * fit[0], 4)
+            known = by_code.get(code_id)
+            if known is None or known.score < score:
+                side = Side(text.partition(";")[0])
+                reason = match_of.reason + fit[1]
+                by_code[code_id] = Choice(code_id, entry.system, score, reason, side)
+        if len(by_code) >= limit:
+            worst = sorted((each.score for each in by_code.values()), reverse=True)[limit - 1]
+    return sorted(by_code.values(), key=lambda each: (-each.score, each.code_id))[:limit]
 
 
-def _fit(
-    stated: Facets, of_code: Facets, *, is_initial: bool = False
-) -> tuple[float, list[str]] | None:
-    """Return the share of the score that a code keeps, with reasons; None for a contradiction."""
+@lru_cache(maxsize=20_000)
+def _fit(stated: Facets, facets: str, is_initial: bool) -> tuple[float, str] | None:
+    """Return the share of the score that a code keeps, with a reason; None for a contradiction."""
+    of_code = Facets.read(facets)
     share = 1.0
     reasons: list[str] = []
     if stated.side is not Side.NONE:
@@ -302,21 +328,6 @@ def _fit(
             share *= 0.7 if stated.healing else 0.9
         elif stated.healing:
             reasons.append(f"healing {wanted_healing}")
-    if of_code.fetus not in ("", "0"):
+    if of_code.fetus != stated.fetus and of_code.fetus not in ("", "0" if not stated.fetus else ""):
         share *= 0.8
-    return share, reasons
-
-
-def best(chosen: Iterable[Choice], limit: int) -> list[Choice]:
-    """Return the best codes, each once, with the laterality rules of the module `search`."""
-    by_code: dict[int, Choice] = {}
-    for choice in chosen:
-        known = by_code.get(choice.code_id)
-        if known is None or known.score < choice.score:
-            by_code[choice.code_id] = choice
-    return sorted(by_code.values(), key=lambda c: (-c.score, c.code_id))[:limit]
-
-
-def scaled(choice: Choice, share: float) -> Choice:
-    """Return the choice with a part of its score."""
-    return replace(choice, score=round(choice.score * share, 4))
+    return share, "".join(f"; {reason}" for reason in reasons)

@@ -6,6 +6,7 @@ a stated side is never offered.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from pipeline.codes.search import rank
 from pipeline.codes.search.embedder import NgramEmbedder, folded, literal
 from pipeline.codes.search.index import MAX_WORD, TOTAL, dimension, importance
 from pipeline.codes.search.query import Query, parse
-from pipeline.codes.search.rank import Choice, Found, Lexeme, Resolved
+from pipeline.codes.search.rank import Found, Lexeme, Match, Resolved
 from pipeline.models.code_index import LEXEME_DIMENSIONS
 
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
@@ -32,9 +33,11 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
 }
 """The code systems in which an entity of each category is looked up."""
 
-MAX_ENTRIES = 40
+MAX_ENTRIES = 30
 """Entries of one query and system that are ranked by `rank`."""
-MAX_SCANNED = 2_500
+ENTRIES = 50_000
+"""Entries of a large system; `importance` is relative to them."""
+MAX_SCANNED = 1_200
 """Entries that the rarest words of a query may lead to; more only cost time."""
 NEAR_WORDS = 6
 MIN_LIKENESS = 0.62
@@ -78,13 +81,15 @@ def _batch(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
         for system in systems[number]:
             if query.slots and vocabulary.totals.get(system):
                 searches.append((number, system, vocabulary.resolve(query, system)))
-    chosen: defaultdict[int, list[Choice]] = defaultdict(list)
+    matches: defaultdict[int, list[tuple[Match, Found]]] = defaultdict(list)
     for at, entry in _entries(searches):
         number, _, resolved = searches[at]
         match = rank.match(resolved, entry)
         if match is not None:
-            chosen[number].extend(rank.choices(queries[number], entry, match))
-    best = {number: rank.best(found, limit) for number, found in chosen.items()}
+            matches[number].append((match, entry))
+    best = {
+        number: rank.choices(queries[number], found, limit) for number, found in matches.items()
+    }
     codes = _codes(choice.code_id for found in best.values() for choice in found)
     return {
         each: [
@@ -246,11 +251,15 @@ def _terms(query: Resolved) -> tuple[str, str]:
 
 
 def _rarest(rarity: Mapping[str, float]) -> list[str]:
-    ordered = sorted(rarity, key=lambda lexeme: -rarity[lexeme])
-    cut = max(2, (len(ordered) + 1) // 2)
-    floor = rarity[ordered[min(cut, len(ordered)) - 1]]
-    # A word that leads to fewer than about 500 entries costs little.
-    return [lexeme for lexeme in ordered if rarity[lexeme] >= min(floor, 4.5)]
+    """Return the rarest lexemes that together lead to about MAX_SCANNED entries at most."""
+    chosen: list[str] = []
+    scanned = 0.0
+    for lexeme in sorted(rarity, key=lambda each: -rarity[each]):
+        scanned += ENTRIES / math.exp(rarity[lexeme])
+        if len(chosen) >= 2 and scanned > MAX_SCANNED:
+            break
+        chosen.append(lexeme)
+    return chosen
 
 
 def _quoted(lexeme: str) -> str:
