@@ -10,14 +10,14 @@ from pipeline.clinical.units import UnitContext, ucum_code
 _LONGEST = 80
 _WITH_UNIT = re.compile(r"(?P<number>.*[0-9.)½¼¾])[ ]?(?P<unit>[%°º/µμ#\"”″A-Za-z\[{].*)")
 _COMMENT = re.compile(
-    r"[ ]?(?:\((?:calc(?:ulated)?|est(?:imated)?)\.?\)|(?<=[ ])calc(?:ulated)?\.?)$"
+    r"[ ]?(?:\((?:calc(?:ulated)?|est(?:imated)?|hs)\.?\)|(?<=[ ])calc(?:ulated)?\.?)$"
     r"|^\(?calc(?:ulated)?\.?\)?$",
     re.I,
 )
 
 
 def without_comment(text: str) -> str:
-    """Return a value, a unit or a range without the comment that the result is calculated."""
+    """Return a value, a unit or a range without the comment on its method (`(calc)`, `(hs)`)."""
     return _COMMENT.sub("", text).strip() if len(text) <= _LONGEST else text
 
 

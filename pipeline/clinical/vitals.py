@@ -43,7 +43,9 @@ _WEIGHT = re.compile(r"\b(?:weight|wt|mass|[a-z]?[dib]?bw|efw|e?dw)\b", re.I)
 _N = r"[0-9]{1,3}(?:\.[0-9]{1,2})?"
 _FRACTIONED = rf"{_N}(?:[ ]?[½¼¾]|[ -][1-7]/[248])?"
 _SIDE = r"(?:[0-9]{2,3}(?:[ ]?-[ ]?[0-9]{2,3})?|palp(?:ated|ation)?|p|doppler|d)"
-_PAIR = re.compile(rf"(?P<upper>{_SIDE})[ ]?(?:/|[ ]over[ ]|on)[ ]?(?P<lower>{_SIDE})", re.I)
+_PAIR = re.compile(
+    rf"\(?(?P<upper>{_SIDE})\)?[ ]?(?:/|[ ]over[ ])[ ]?\(?(?P<lower>{_SIDE})\)?", re.I
+)
 _FELT = re.compile(r"palp(?:ated|ation)?|p|doppler|d", re.I)
 _SCORE = re.compile(
     r"(?P<low>[0-9]{1,2})(?:[ ]?-[ ]?(?P<high>[0-9]{1,2}))?(?:[ ]?/[ ]?10|[ ]out[ ]of[ ]10)?", re.I
@@ -90,6 +92,8 @@ _METRIC = {"cm": Decimal(1), "kg": Decimal(1), "Cel": Decimal(1)} | {
 }
 _NEAR = Decimal("0.01")
 """The largest relative difference between two prints of one amount."""
+_GROUP = re.compile(r"(?<![0-9.,])[0-9]{1,3}[.,][0-9]{3}(?![0-9]|[.,][0-9])")
+"""`3,250`: in grams no person weighs 3.25."""
 _FEET = re.compile(r"(?P<big>[0-9])[ ]?['’′]")
 
 
@@ -203,6 +207,8 @@ def _value(printed: Printed, text: str, flags: list[str]) -> Quantity:
     if (parts := _of_two_units(printed, plain)) is not None:
         number, small = parts
         return Quantity(printed=text, number=number, unit=small, printed_unit=printed.unit)
+    if _WEIGHT.search(name) and _unit_of(printed, plain) == "g":
+        plain = _GROUP.sub(lambda m: re.sub("[.,]", "", m[0]), plain)
     sign = decimal_sign(plain) or as_sign(printed.decimal_sign)
     read = read_number(plain, sign=sign)
     amount: str = plain
@@ -224,6 +230,13 @@ def _value(printed: Printed, text: str, flags: list[str]) -> Quantity:
         unit=code,
         printed_unit=unit.strip() or None,
     )
+
+
+def _unit_of(printed: Printed, plain: str) -> str | None:
+    """Return the UCUM code of the unit in or behind a value."""
+    name = printed.facts.name
+    unit = split_unit(_GROUP.sub("1", plain), printed.unit, UnitContext.VITAL, name)[1]
+    return ucum_code(unit, context=UnitContext.VITAL, name=name) if unit else None
 
 
 def _is_measured(name: str) -> bool:

@@ -379,7 +379,7 @@ def test_a_comment_that_a_result_is_calculated_is_no_unit() -> None:
     found, flags = lab("LDL-CHOLESTEROL", "139", "mg/dL (calc)", "<100 (calc)", "H")
     ratio, no_flags = lab("CHOL/HDLC RATIO", "5.6", "(calc)", "<5.0 (calc)", "H")
 
-    assert flags == no_flags == ()
+    assert flags == no_flags == lab("Troponin T", "15", "ng/L(hs)", "<14")[1] == ()
     assert found.value is not None
     assert (found.value.unit, found.computed_flag) == ("mg/dL", "H")
     assert ratio.value is not None

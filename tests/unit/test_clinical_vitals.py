@@ -28,6 +28,9 @@ from tests.support.measurements import vital
         ("BMI", "27.4", "kg/m²", "27.4", "kg/m2"),
         ("weight", "180#", None, "180", "[lb_av]"),
         ("weight", "150 1/2", "lb", "150.5", "[lb_av]"),
+        ("weight", "3,250", "g", "3250", "g"),
+        ("weight", "3.250 g", None, "3250", "g"),
+        ("weight", "3.25", "kg", "3.25", "kg"),
         ("weight", "7 lb 4 oz", None, "116", "[oz_av]"),
         ("weight", "11 st 4 lb", None, "158", "[lb_av]"),
         ("height", "5'10\"", None, "70", "[in_i]"),
@@ -90,6 +93,16 @@ def test_a_blood_pressure_has_two_components(value: str) -> None:
     assert [c.number for c in found.components] == [118, 76]
     unit = "mm[Hg]" if "m" in value else None
     assert {c.unit for c in found.components} == {unit}
+
+
+def test_a_range_of_pressures_has_both_ends() -> None:
+    found, flags = vital("BP", "(101-142)/(55-88)")
+
+    assert flags == ()
+    assert [(c.number, c.high) for c in found.components] == [
+        (Decimal(101), Decimal(142)),
+        (Decimal(55), Decimal(88)),
+    ]
 
 
 def test_a_felt_pressure_has_no_second_number() -> None:
