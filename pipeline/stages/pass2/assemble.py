@@ -47,12 +47,12 @@ def enriched(
     `second` is the answer of the local engine, if another engine replied. `neighbours` are the
     other entities of the prompt: a clause of a neighbour proves nothing about this entity.
     """
-    evidence = evidence_of(facts, slices, neighbours)
-    found = of_pass1(facts) if reply is None else grounded(facts, reply, second, evidence)
     try:
+        evidence = evidence_of(facts, slices, neighbours)
+        found = of_pass1(facts) if reply is None else grounded(facts, reply, second, evidence)
         built = structured(replace(found.printed, decimal_sign=_decimal_sign(facts, slices)))
     except (ValueError, ArithmeticError, LookupError):
-        # One text that no structurer foresees costs its entity, not the zone.
+        # A text that no rule foresees costs its entity, not the zone.
         return Enriched(attributes={}, flags=(flagged(EnrichmentFlag.NOT_ENRICHED),))
     missing = (flagged(EnrichmentFlag.NOT_ENRICHED),) if reply is None else ()
     return Enriched(

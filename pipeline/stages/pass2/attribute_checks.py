@@ -249,7 +249,7 @@ _NTH = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 def _dose_number(said: str, facts: EntityFacts, evidence: Evidence) -> bool:
     cells = " ".join(f"{head} {cell}" for head, cell in evidence.cells)
     text = f"{_beside(evidence)} {cells}".replace("\n", " ").lower()
-    if not said.isdigit():
+    if not re.fullmatch("[0-9]{1,3}", said):
         return occurs(fold(said), fold(text))
     number = int(said)
     word = _NTH[number] if number < len(_NTH) else "none"
