@@ -53,6 +53,8 @@ class SentenceTemplate:
     join: str = "and"
     dated: bool = True
     """Whether the sentence may begin with the date of the encounter."""
+    shaped: bool = True
+    """Whether names stand apart from phrases with a dose or a date."""
 
 
 def _of(*categories: str) -> Callable[[EntityFacts], bool]:
@@ -86,6 +88,10 @@ def _status(each: EntityFacts) -> str | None:
 
 def _plain(text: str) -> Callable[[str, int], str]:
     return lambda listed, number: text.format(listed)
+
+
+def _one(singular: str, plural: str) -> Callable[[str, int], str]:
+    return lambda listed, number: (singular if number == 1 else plural).format(listed)
 
 
 def _verb(singular: str, plural: str) -> Callable[[str, int], str]:
@@ -178,21 +184,30 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
             and e.attributes.get("verification_status") in (None, "confirmed")
         ),
         phrase=named,
-        words=_plain("allergies include {}"),
-        dated=False,
+        words=_plain("allergies included {}"),
+        shaped=False,
+    ),
+    SentenceTemplate(
+        applies=lambda e: (
+            e.category == "allergy" and e.negated is True and _patients(e) and _sure(e)
+        ),
+        phrase=lambda e: english.inside(e.name),
+        words=_plain("the patient had no allergy to {}"),
+        join="or",
+        shaped=False,
     ),
     SentenceTemplate(
         applies=lambda e: (
             e.category == "lab" and _result(e) and e.temporality != "historical" and _is_abnormal(e)
         ),
         phrase=lab.result,
-        words=_plain("laboratory results were {}"),
+        words=_one("the laboratory result was {}", "laboratory results were {}"),
         most=4,
     ),
     SentenceTemplate(
         applies=lambda e: _of("vital")(e) and _result(e) and e.temporality in (None, "current"),
         phrase=lab.result,
-        words=_plain("vital signs were {}"),
+        words=_one("vital signs included {}", "vital signs were {}"),
         most=8,
     ),
     SentenceTemplate(
@@ -229,7 +244,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
             _medication(None)(e) and _certain_medication(e) and e.negated is not True
         ),
         phrase=medication.regimen,
-        words=_plain("the record lists {}"),
+        words=_plain("the record listed {}"),
         most=4,
     ),
     SentenceTemplate(
@@ -244,7 +259,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=immunization_phrase,
         words=lambda listed, number: (
-            f"the record lists the {'procedure' if number == 1 else 'procedures'} {listed}"
+            f"the record listed the {'procedure' if number == 1 else 'procedures'} {listed}"
         ),
     ),
     SentenceTemplate(
@@ -266,7 +281,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
             and not _is_abnormal(e)
         ),
         phrase=lab.result,
-        words=_plain("laboratory results were {}"),
+        words=_one("the laboratory result was {}", "laboratory results were {}"),
         most=5,
     ),
     SentenceTemplate(
@@ -374,7 +389,8 @@ def drafts_of(facts: Sequence[EntityFacts], words: int, *, record: bool) -> Iter
         chosen = [each for each in usable if template.applies(each)]
         number = 0
         for when, group in _by_date(chosen, template, record=record):
-            for phrases in _by_shape(merged(group, template.phrase)):
+            told = merged(group, template.phrase)
+            for phrases in _by_shape(told) if template.shaped else [told]:
                 for part in _parts(phrases, template, when, words, opened=opened, record=record):
                     opened = opened or when is not None
                     yield replace(part, rank=(place, number))
@@ -439,20 +455,30 @@ def _parts(
     opened: bool,
     record: bool,
 ) -> Iterator[SentenceDraft]:
-    """Yield sentences with as many phrases as the limits allow."""
+    """Yield sentences with as many phrases as the limits allow.
+
+    A sentence of one encounter gives up its opening before it breaks the limit of words.
+    """
     waiting: list[FactPhrase] = []
-    for phrase in phrases:
+    for phrase in [*phrases, None]:
         opening = _opening(when, opened=opened, record=record)
-        longer = _draft([*waiting, phrase], template, opening)
-        if waiting and (len(waiting) == template.most or len(longer.text.split()) > words):
-            yield _draft(waiting, template, opening)
-            opened = opened or bool(opening)
+        is_full = phrase is None or len(waiting) == template.most
+        if waiting and (is_full or not _is_short([*waiting, phrase], template, opening, words)):
+            if not record and not _is_short(waiting, template, opening, words):
+                opening = ""
+            if _is_short(waiting, template, opening, words):
+                yield _draft(waiting, template, opening)
+                opened = opened or bool(opening)
             waiting = []
-        waiting.append(phrase)
-    if waiting:
-        last = _draft(waiting, template, _opening(when, opened=opened, record=record))
-        if len(last.text.split()) <= words:
-            yield last
+        if phrase is not None:
+            waiting.append(phrase)
+
+
+def _is_short(
+    phrases: Sequence[FactPhrase | None], template: SentenceTemplate, opening: str, words: int
+) -> bool:
+    told = [phrase for phrase in phrases if phrase is not None]
+    return len(_draft(told, template, opening).text.split()) <= words
 
 
 def _opening(when: EntityFacts | None, *, opened: bool, record: bool) -> str:

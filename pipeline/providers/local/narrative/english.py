@@ -51,10 +51,10 @@ _UNITS_OF_TIME = {"h": "hour", "d": "day", "w": "week", "min": "minute"}
 
 
 def listed(parts: Sequence[str], word: str = "and") -> str:
-    """Join parts as `a`, `a and b`, or `a, b, and c`."""
+    """Join parts as `a`, `a and b`, or `a, b, and c`; `then` has a comma before it."""
     if len(parts) < 2:
         return "".join(parts)
-    if len(parts) == 2 and "," not in "".join(parts):
+    if len(parts) == 2 and word != "then" and "," not in "".join(parts):
         return f"{parts[0]} {word} {parts[1]}"
     return f"{', '.join(parts[:-1])}, {word} {parts[-1]}"
 

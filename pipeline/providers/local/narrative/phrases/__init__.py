@@ -36,8 +36,12 @@ def merged(facts: Sequence[EntityFacts], phrase: Callable[[EntityFacts], str]) -
 
 
 def named(each: EntityFacts) -> str:
-    """Return the name, with the reaction of an allergy."""
+    """Return the name, with severity and side of a condition and the reaction of an allergy."""
     name = english.inside(each.name)
+    if each.category in ("condition", "symptom"):
+        known = name.casefold().split(" ")
+        details = (each.attributes.get(key) for key in ("severity", "laterality"))
+        return " ".join([*(str(word) for word in details if word and word not in known), name])
     reaction = each.attributes.get("reaction") or each.reaction
     if each.category == "allergy" and reaction:
         return f"{name} ({english.inside(str(reaction))})"
