@@ -37,6 +37,7 @@ def test_the_reply_and_the_table_have_the_same_values(values: object, choices: t
         ("HPI\nHe takes losartan 50 mg daily.", "active"),
         ("PLAN\nStop losartan 50 mg.", "stopped"),
         ("MEDICATIONS\nLosartan 50 mg daily (discontinued 01/2024)", "stopped"),
+        ("HPI\nStopped losartan for diarrhea.", "stopped"),
         ("PLAN\nSwitch from losartan 50 mg to amlodipine 5 mg.", "stopped"),
         ("PLAN\nHold losartan 50 mg.", "on_hold"),
         ("MEDICATIONS\nLosartan 50 mg daily - on hold", "on_hold"),

@@ -61,6 +61,8 @@ _SOURCE = re.compile(
     re.I,
 )
 """A remark that only says who gave a list (`per wife's list`)."""
+_STOPPED_ALREADY = re.compile(r"(?<!be )\b(?:stopped|discontinued|d/?c['’]?e?d)\b", re.I)
+"""A drug that was stopped for a symptom is stopped; `stop for diarrhea` is a limit."""
 _PARTLY = re.compile(
     r"\b(?:some|several|most|many|certain|except|besides|but|if|unless|may|might|whether"
     r"|not[ ](?:all|yet|been|on|held|stopped)|none|never[ ](?:held|stopped)|no[ ]\w+[ ](?:held"
@@ -172,6 +174,7 @@ def _before(before: str, tail: str, floor: int) -> State | None:
     `floor` is the end of the medication before: a verb directly there belongs to that medication.
     """
     found: State | None = None
+    verb = ""
     for m in BEFORE_PATTERN.finditer(before):
         if m.lastgroup is None:
             continue
@@ -179,7 +182,7 @@ def _before(before: str, tail: str, floor: int) -> State | None:
         is_behind_other = 0 < floor <= m.start() and not before[floor : m.start()].strip(" [(-–:,*")
         if is_behind_other and before[m.end() :].strip():
             continue
-        found = state
+        found, verb = state, m.group()
     if found in (None, State.ACTIVE) and TOOK.search(before) and LONG_AGO.match(tail):
         return State.PAST
     if TOOK.search(before) and UNTIL.match(tail):
@@ -189,7 +192,8 @@ def _before(before: str, tail: str, floor: int) -> State | None:
     condition = CONDITION.search(before)
     if condition and found in (None, State.ACTIVE) and START.search(before, condition.end()):
         return State.PLANNED
-    if found in (State.HELD, State.STOPPED) and (condition or HOLD_LIMIT.match(tail)):
+    has_limit = HOLD_LIMIT.match(tail) is not None and not _STOPPED_ALREADY.search(verb)
+    if found in (State.HELD, State.STOPPED) and (condition or has_limit):
         return State.ACTIVE
     if found is State.ACTIVE:
         later = START.search(before) and START_LATER.match(tail)
