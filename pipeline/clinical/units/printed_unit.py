@@ -22,8 +22,8 @@ _POWER = re.compile(
 _SCALED = re.compile(r"(?P<n>[1-9][0-9]{0,3})(?P<unit>[a-z]+)", re.I)
 _CELL_COUNT = re.compile(
     r"\b(?:wbcs?|rbcs?|white|red (?:blood )?cells?|red blood|leu[ck]o\w*|plt|platelets?|thrombo\w*"
-    r"|erythro(?:cytes?|zyten|\b)|lympho?\w*|mono(?:s|cytes)?|neut\w*|eos\w*|baso\w*|granulo\w*|anc|plaquettes|plaquetas|h[ée]maties|hemat[ií]es"
-    r"|retic\w*|blasts?|bands?|cd[348])\b",
+    r"|erythro(?:cytes?|zyten|\b)|lympho?\w*|mono(?:s|cytes)?|neut\w*|eos\w*|baso\w*|granulo\w*|anc"
+    r"|plaquettes|plaquetas|h[ée]maties|hemat[ií]es|retic\w*|blasts?|bands?|cd[348])\b",
     re.I,
 )
 _NO_COUNT = re.compile(r"\b(?:poietin|sedimentation|esterase|volume|width|mcv|mpv|rdw)\b", re.I)
