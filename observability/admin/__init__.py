@@ -11,6 +11,7 @@ from observability.admin import (
     audit,
     calls,
     clinical,
+    codes,
     discovery,
     documents,
     entities,
@@ -20,6 +21,6 @@ from observability.admin import (
 )
 
 __all__ = [
-    "accounts", "audit", "calls", "clinical", "discovery", "documents", "entities", "incidents",
-    "jobs", "reuse",
+    "accounts", "audit", "calls", "clinical", "codes", "discovery", "documents", "entities",
+    "incidents", "jobs", "reuse",
 ]  # fmt: skip
