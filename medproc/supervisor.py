@@ -74,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _servers():
             with _alone():
                 call_command("migrate", verbosity=0, interactive=False)
+                _load_codes()
                 login = _demo_login()
             # The last head is recorded after the end of all children, before the server stops.
             with serving("medproc", level=logging.DEBUG):
@@ -117,10 +118,14 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
         running.start("workers", "rqworker-pool")
         running.start("scheduler", "rqcron")
         code = _run_beside(running, stopping, "process", *names, "--force")
-        record = _latest_record()
-        if record is not None and not stopping.is_set():
-            _print_line(f"\nmanage.py explain {record}\n")
-            code = _run_beside(running, stopping, "explain", record) or code
+        records = _latest_records(len(names))
+        if records and not stopping.is_set():
+            _print_line("\nmanage.py summary ID… --lines 3\n")
+            summary = ("summary", *records, "--lines", "3")
+            code = _run_beside(running, stopping, *summary) or code
+        if records and not stopping.is_set():
+            _print_line(f"\nmanage.py explain {records[-1]}\n")
+            code = _run_beside(running, stopping, "explain", records[-1]) or code
     if stopping.is_set():
         return 130
     if code == 0:
@@ -184,6 +189,14 @@ def _wait_until_listening(port: int, running: Children, stopping: threading.Even
     return False
 
 
+def _load_codes() -> None:
+    """Load the code systems that medproc carries, unless they are loaded."""
+    from pipeline.codes.loaders import ensure_loaded
+    from pipeline.models import SystemKey
+
+    ensure_loaded([SystemKey.ICD10CM, SystemKey.LOINC])
+
+
 def _demo_login() -> list[str]:
     """Create the demo user at the first start only; return lines that explain the log-in.
 
@@ -219,11 +232,12 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-def _latest_record() -> str | None:
+def _latest_records(number: int) -> list[str]:
+    """Return the ids of the newest records, the oldest of them first."""
     from pipeline.models import ShellFile
 
-    record = ShellFile.objects.order_by("-created_at").values_list("pk", flat=True).first()
-    return None if record is None else str(record)
+    newest = ShellFile.objects.order_by("-created_at").values_list("pk", flat=True)[:number]
+    return [str(record) for record in newest][::-1]
 
 
 def _print_line(text: str, stream: TextIO | None = None) -> None:

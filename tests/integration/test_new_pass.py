@@ -138,7 +138,7 @@ def test_the_console_shows_a_new_pass(received: Received) -> None:
     (group,) = groups(Period.last(Window.HOUR, now)).groups
     progress = selectors.progress([received.shell_file_id])[received.shell_file_id]
 
-    assert [node.title for node in found.path()[1:]] == ["Pass 2", "zone 1 of 3 (page 1)"]
+    assert [node.title for node in found.path()[1:]] == ["Pass 2", "encounter 1, zone 1 (page 1)"]
     assert "2 of 3 zones failed; the first is zone 1 of 3 (page 1)" in found.record_answer
     assert (group.step, group.works, group.failed, group.absorbed) == (Step.PASS2, 2, 2, 0)
     assert rates(now).failed == 2
@@ -157,7 +157,7 @@ def test_the_console_shows_a_new_pass(received: Received) -> None:
     }
     shown = {name: client.get(url).content.decode() for name, url in pages.items()}
 
-    assert "zone 1 of 3 (page 1)" in shown["record"]
+    assert "encounter 1, zone 1 (page 1)" in shown["record"]
     assert f"zone {str(failed.id)[:8]}" in shown["compare"]
     assert "encounter 1, zone 1" in shown["members"]
     assert pages["zone"] in shown["call"]

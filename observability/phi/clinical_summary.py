@@ -1,0 +1,163 @@
+"""The clinical summary of a record: narratives, lists, contradictions and codes.
+
+A sentence that is not supported is never part of a narrative here; only the number of such
+sentences is told. All texts are PHI, so each caller audits the reading.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from pipeline.models import (
+    Encounter,
+    EnrichedEntity,
+    NarrativeResult,
+    NarrativeSentence,
+    RecordListItem,
+    RecordListKind,
+    selectors,
+)
+
+CODES_SHOWN = 50
+"""Codes of a record that the summary lists, the most frequent first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """One supported sentence with the entities that it cites."""
+
+    text: str
+    entity_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Narrative:
+    """The supported sentences about one encounter, or about the record."""
+
+    title: str
+    encounter_id: str | None
+    sentences: tuple[Sentence, ...]
+    left_out: int
+    """Sentences that the cited entities do not support."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListEntry:
+    """One entry of a list of the record."""
+
+    name: str
+    code: str | None
+    """`system|code`."""
+    summary: dict[str, Any]
+    encounters: tuple[int, ...]
+    """1-based numbers of the supporting encounters."""
+    contradictions: tuple[str, ...]
+    entity_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeCount:
+    """One chosen code, and how many entities have it."""
+
+    code: str
+    display: str
+    entities: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClinicalSummary:
+    """What Passes 1.5 to 3 found in a record."""
+
+    shell_file_id: str
+    incomplete_note: str
+    narratives: tuple[Narrative, ...]
+    """The record's own narrative first."""
+    lists: dict[str, tuple[ListEntry, ...]]
+    """By kind (`RecordListKind`); a kind without entries is left out."""
+    codes: tuple[CodeCount, ...]
+    entities: int
+    entities_flagged: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the summary as JSON-ready values."""
+        return asdict(self)
+
+
+def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
+    """Return the summary of a record, in six statements for any record."""
+    indexes = dict(
+        Encounter.objects.filter(shell_file_id=shell_file_id).values_list("id", "encounter_index")
+    )
+    counts: Counter[tuple[str, str]] = Counter()
+    total = flagged = 0
+    rows = EnrichedEntity.objects.filter(shell_file_id=shell_file_id)
+    for system, code, display, flags in rows.values_list(
+        "code_system", "code", "code_display", "flags"
+    ).iterator(2_000):
+        total += 1
+        flagged += bool(flags)
+        if code:
+            counts[f"{system}|{code}", display or ""] += 1
+    return ClinicalSummary(
+        shell_file_id=str(shell_file_id),
+        incomplete_note=selectors.incomplete_note_of(shell_file_id),
+        narratives=_narratives(shell_file_id, indexes),
+        lists=_lists(shell_file_id, indexes),
+        codes=tuple(
+            CodeCount(code=code, display=display, entities=number)
+            for (code, display), number in counts.most_common(CODES_SHOWN)
+        ),
+        entities=total,
+        entities_flagged=flagged,
+    )
+
+
+def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrative, ...]:
+    sentences: defaultdict[UUID, list[Sentence]] = defaultdict(list)
+    left_out: Counter[UUID] = Counter()
+    rows = NarrativeSentence.objects.filter(shell_file_id=shell_file_id)
+    for narrative, text, ids, supported in rows.order_by("sentence_index").values_list(
+        "narrative_id", "text", "entity_ids", "supported"
+    ):
+        if supported:
+            sentences[narrative].append(Sentence(text=text, entity_ids=tuple(map(str, ids))))
+        else:
+            left_out[narrative] += 1
+    narratives = NarrativeResult.objects.filter(
+        processing_session__shell_file_id=shell_file_id, id__in=[*sentences, *left_out]
+    ).order_by("narrative_index")
+    found = [
+        Narrative(
+            title=f"Encounter {indexes[encounter]}" if encounter else "The whole record",
+            encounter_id=str(encounter) if encounter else None,
+            sentences=tuple(sentences[narrative]),
+            left_out=left_out[narrative],
+        )
+        for narrative, encounter in narratives.values_list("id", "healthcare_encounter_id")
+    ]
+    return tuple(sorted(found, key=lambda each: each.encounter_id is not None))
+
+
+def _lists(shell_file_id: UUID, indexes: dict[UUID, int]) -> dict[str, tuple[ListEntry, ...]]:
+    found: dict[str, list[ListEntry]] = {kind.value: [] for kind in RecordListKind}
+    items = RecordListItem.objects.filter(shell_file_id=shell_file_id)
+    for item in items.order_by("kind", "item_index"):
+        found[item.kind].append(
+            ListEntry(
+                name=item.name,
+                code=f"{item.code_system}|{item.code}" if item.code else None,
+                summary=item.summary,
+                encounters=_numbers(item.encounter_ids, indexes),
+                contradictions=tuple(each["message"] for each in item.contradictions),
+                entity_ids=tuple(map(str, item.entity_ids)),
+            )
+        )
+    return {kind: tuple(entries) for kind, entries in found.items() if entries}
+
+
+def _numbers(encounters: Sequence[UUID], indexes: dict[UUID, int]) -> tuple[int, ...]:
+    return tuple(sorted(indexes[each] for each in encounters if each in indexes))
