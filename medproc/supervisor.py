@@ -194,7 +194,7 @@ def _load_codes() -> None:
     from pipeline.codes.loaders import ensure_loaded
     from pipeline.models import SystemKey
 
-    ensure_loaded([SystemKey.ICD10CM, SystemKey.LOINC])
+    ensure_loaded([SystemKey.ICD10CM])
 
 
 def _demo_login() -> list[str]:

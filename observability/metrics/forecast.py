@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
+from django.conf import settings
 from django.db import connection
 
 from pipeline.core.states import Step
@@ -24,6 +26,8 @@ TOKENS_A_PAGE = 1_500
 samples need 1,100 to 2,300."""
 PAGES_A_CALL = 5
 """Average pages of a batch or chunk; used for records without a plan."""
+LATER = (Step.PASS2, Step.PASS3)
+"""The passes that are counted apart, by the figures of `WorkTable`, until they are planned."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +89,10 @@ def _open_items(table: WorkTable) -> str:
 
 def _is_not_planned(table: WorkTable) -> str:
     """Return a condition about a job in the pass: it has no work items yet."""
+    if table.parent is None:
+        return f"""NOT EXISTS (
+    SELECT FROM ai_processing_sessions s JOIN {table.table} w ON w.processing_session_id = s.id
+    WHERE s.shell_file_id = live.shell_file_id)"""
     return f"""NOT EXISTS (
     SELECT FROM {table.owner._meta.db_table} o
     WHERE o.shell_file_id = live.shell_file_id)"""
@@ -93,10 +101,19 @@ def _is_not_planned(table: WorkTable) -> str:
 @composed
 def _outstanding_sql(tables: Sequence[WorkTable]) -> str:
     # Items with an estimate are counted; other passes are estimated by the pages of the record.
-    stated = [table for table in tables if table.estimate and table.parent]
-    steps = ", ".join(f"'{table.step}'" for table in stated)
-    planned = " OR ".join(
-        f"(live.current_step = '{table.step}' AND {_is_not_planned(table)})" for table in stated
+    stated = [table for table in tables if table.estimate]
+    order = list(Step)
+    first = [table for table in stated if table.step not in LATER]
+    named = ", ".join(f"'{table.step}'" for table in (*first, *_later(tables)))
+    unplanned = " OR ".join(
+        f"(live.current_step = '{table.step}' AND {_is_not_planned(table)})" for table in first
+    )
+    coming = "".join(
+        ", coalesce(sum(f.pages) FILTER (WHERE live.current_step = ANY ("
+        f"ARRAY[{', '.join(repr(s.value) for s in order[: order.index(table.step)])}])"
+        f" OR (live.current_step = '{table.step}' AND {_is_not_planned(table)})), 0)"
+        f" AS {table.step}"
+        for table in _later(tables)
     )
     return f"""
 -- live: jobs with calls still to come. Reading live jobs first is necessary, because items of
@@ -112,18 +129,19 @@ WITH live AS MATERIALIZED (
   (SELECT status, shell_file_id, current_step FROM job_queue
     WHERE status = 'parked' AND current_step = ANY (%(steps)s) LIMIT %(jobs)s)
 )
-SELECT w.calls, w.tokens, u.pages, j.jobs, j.most FROM (
+SELECT w.calls, w.tokens, j.jobs, j.most, u.* FROM (
   -- items: work items that have not ended.
   SELECT count(*) AS calls, coalesce(sum(tokens), 0)::bigint AS tokens FROM (
     {" UNION ALL ".join(map(_open_items, stated))} LIMIT %(cap)s
   ) items
 ) w, (
-  -- u: pages of records whose batches are not planned yet.
-  SELECT coalesce(sum(coalesce(f.page_count, greatest(f.pages_read, 1))), 0) AS pages
+  -- u: pages of records whose batches are not planned yet; and those of each later pass.
+  SELECT coalesce(sum(f.pages) FILTER (
+      WHERE live.current_step NOT IN ({named}) OR {unplanned}), 0) AS pages{coming}
   FROM live, LATERAL (
-    SELECT page_count, pages_read FROM shell_files WHERE id = live.shell_file_id OFFSET 0
+    SELECT coalesce(page_count, greatest(pages_read, 1)) AS pages
+    FROM shell_files WHERE id = live.shell_file_id OFFSET 0
   ) f
-  WHERE live.current_step NOT IN ({steps}) OR {planned}
 ) u, (
   -- j: the number of live jobs, and the highest number per status, to detect the limit.
   SELECT coalesce(sum(number), 0)::integer AS jobs, coalesce(max(number), 0) AS most
@@ -132,10 +150,16 @@ SELECT w.calls, w.tokens, u.pages, j.jobs, j.most FROM (
 """  # noqa: S608 - names come from the models, values are parameters
 
 
+def _later(tables: Sequence[WorkTable]) -> list[WorkTable]:
+    """Return the passes after Pass 1 whose items have an estimate."""
+    return [table for table in tables if table.step in LATER and table.estimate]
+
+
 def _calling() -> list[str]:
-    """Return the steps of jobs that have calls before them."""
+    """Return the steps of jobs that have calls before them in this installation."""
     order = list(Step)
-    last = max(map(order.index, WORK_TABLES))
+    run = [step for step in WORK_TABLES if step.value not in settings.SKIPPED_PASSES]
+    last = max(map(order.index, run))
     return [step.value for step in order[: last + 1]]
 
 
@@ -145,11 +169,18 @@ def outstanding(tokens_a_page: float | None) -> Outstanding:
         cursor.execute(
             _outstanding_sql(), {"cap": WORK_READ, "jobs": JOBS_READ, "steps": _calling()}
         )
-        calls, tokens, pages, jobs, most = cursor.fetchone()
+        calls, tokens, jobs, most, pages, *later = cursor.fetchone()
     per_page = tokens_a_page or TOKENS_A_PAGE
+    coming = [
+        (table, int(number))
+        for table, number in zip(_later(tuple(WORK_TABLES.values())), later, strict=True)
+        if table.step.value not in settings.SKIPPED_PASSES
+    ]
+    later_calls = sum(table.calls_a_page * number for table, number in coming)
+    later_tokens = sum(table.tokens_a_page * number for table, number in coming)
     return Outstanding(
-        calls=calls + -(-int(pages) // PAGES_A_CALL),
-        tokens=int(tokens) + round(int(pages) * per_page),
+        calls=calls + -(-int(pages) // PAGES_A_CALL) + ceil(later_calls),
+        tokens=int(tokens) + round(int(pages) * per_page) + later_tokens,
         pages=int(pages),
         jobs=jobs,
         is_capped=calls >= WORK_READ or most >= JOBS_READ,

@@ -107,6 +107,10 @@ class WorkTable:
     the pages. None if the prompt shows whole pages."""
     unread: tuple[str, ...] = ("output",)
     """Columns that a drill-down does not read: long columns, and columns with PHI."""
+    calls_a_page: float = 0.0
+    """Calls for each page of a record, as an estimate before the pass is planned."""
+    tokens_a_page: int = 0
+    """Input tokens for each page of a record, as an estimate before the pass is planned."""
 
     @property
     def table(self) -> str:
@@ -207,6 +211,9 @@ WORK_TABLES: dict[Step, WorkTable] = {
         ),
         error_columns=("error_details",),
         context="context_page",
+        # A chunk has 50 pages; a page of the samples has some 300 tokens.
+        calls_a_page=0.02,
+        tokens_a_page=400,
     ),
     Step.PASS1: WorkTable(
         step=Step.PASS1,
@@ -231,6 +238,9 @@ WORK_TABLES: dict[Step, WorkTable] = {
         estimate="estimated_input_tokens",
         results=Entity,
         slices="pipeline.stages.pass1.store:batch_slices",
+        # A batch of the samples has 1 to 6 pages.
+        calls_a_page=0.2,
+        tokens_a_page=1_100,
         unread=("output", "spans"),
     ),
     Step.PASS2: WorkTable(
@@ -244,6 +254,9 @@ WORK_TABLES: dict[Step, WorkTable] = {
         estimate="estimated_input_tokens",
         results=EnrichedEntity,
         unread=("output", "spans", "entity_ids"),
+        # The samples need 1.6 to 3.5 calls.
+        calls_a_page=3.0,
+        tokens_a_page=4_500,
     ),
     Step.PASS3: WorkTable(
         step=Step.PASS3,
@@ -256,6 +269,9 @@ WORK_TABLES: dict[Step, WorkTable] = {
         estimate="estimated_input_tokens",
         results=NarrativeSentence,
         unread=("output", "entity_ids"),
+        # The samples need 0.2 to 1.6 calls.
+        calls_a_page=0.3,
+        tokens_a_page=1_800,
     ),
 }
 """The passes that call the provider, in the order in which a record goes through them.

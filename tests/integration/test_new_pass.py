@@ -139,7 +139,7 @@ def test_the_console_shows_a_new_pass(received: Received) -> None:
     progress = selectors.progress([received.shell_file_id])[received.shell_file_id]
 
     assert [node.title for node in found.path()[1:]] == ["Pass 2", "encounter 1, zone 1 (page 1)"]
-    assert "2 of 3 zones failed; the first is zone 1 of 3 (page 1)" in found.record_answer
+    assert "2 of 3 zones failed; the first is encounter 1, zone 1 (page 1)" in found.record_answer
     assert (group.step, group.works, group.failed, group.absorbed) == (Step.PASS2, 2, 2, 0)
     assert rates(now).failed == 2
     assert progress.work[Step.PASS2] == (3, 3)

@@ -117,6 +117,11 @@ def lines(preview: Preview) -> list[str]:
             f"pages sent again: {preview.pages:,}",
         )
         said.append(f"  Will make     {' · '.join(costs)}")
+        if preview.later_calls:
+            said.append(
+                f"  Later passes  ≈ {counted(preview.later_calls, 'call')}"
+                f" · ≈ {preview.later_tokens:,} input tokens"
+            )
         said.append(f"  Same prompt and model as before: {_YES_NO[preview.same_versions]}")
     permanent = sorted({cause for each in preview.eligible for cause in each.permanent})
     if permanent:

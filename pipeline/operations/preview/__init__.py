@@ -65,9 +65,10 @@ def narrowed(preview: Preview, is_meant: Callable[[RetryCandidate], bool], reaso
         for each in preview.eligible
         if not is_meant(each)
     ]
-    tokens = sum(each.input_tokens for each in kept)
-    share = tokens / preview.input_tokens if preview.input_tokens else 0.0
-    calls = sum(each.calls for each in kept)
+    tokens = sum(each.input_tokens + each.later_tokens for each in kept)
+    before = preview.input_tokens + preview.later_tokens
+    share = tokens / before if before else 0.0
+    calls = sum(each.calls + each.later_calls for each in kept)
     return replace(
         preview,
         eligible=kept,
@@ -86,8 +87,8 @@ def costed(
 ) -> Preview:
     """Return the preview of these jobs, with their cost and the excluded jobs."""
     eligible, sessions = candidates(selected_jobs)
-    tokens = sum(each.input_tokens for each in eligible)
-    calls = sum(each.calls for each in eligible)
+    tokens = sum(each.input_tokens + each.later_tokens for each in eligible)
+    calls = sum(each.calls + each.later_calls for each in eligible)
     steps = {each.step for each in eligible}
     provider = named_provider(ProviderConfig.of_settings())
     output = int(tokens * output_share(sessions, steps))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from uuid import UUID
 
 from django.conf import settings
@@ -15,7 +16,7 @@ from django.db.models import F, Sum
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.states import Step, WorkStatus
 from pipeline.core.types import ProviderModel
-from pipeline.models import Job, ProviderCall
+from pipeline.models import Job, ProviderCall, ShellFile
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable, encounter_parents
 from pipeline.operations.preview.selection import SelectedJob, of_records
@@ -48,8 +49,10 @@ def candidates(
     """Return the work of each job, and the sessions whose earlier calls show its cost."""
     work = _work(selected_jobs)
     encounters = _encounters(selected_jobs)
+    pages = _page_counts(selected_jobs)
     sessions = {item.session_id for items in work.values() for item in items if item.session_id}
-    return tuple(_candidate(each, work, encounters) for each in selected_jobs), sessions
+    found = (_candidate(each, work, encounters, pages) for each in selected_jobs)
+    return tuple(found), sessions
 
 
 def _work(selected_jobs: Sequence[SelectedJob]) -> _Work:
@@ -98,12 +101,39 @@ def _encounters(selected_jobs: Sequence[SelectedJob]) -> dict[UUID, int]:
     )
 
 
+def _page_counts(selected_jobs: Sequence[SelectedJob]) -> dict[UUID, int]:
+    """Return the pages of the records for which a pass with calls follows."""
+    records = {
+        each.job.shell_file_id
+        for each in selected_jobs
+        if any(True for _ in _following(Step(each.job.current_step)))
+    }
+    if not records:
+        return {}
+    rows = ShellFile.objects.filter(id__in=records).values_list("id", "page_count", "pages_read")
+    return {record: count or read or 1 for record, count, read in rows}
+
+
+def _following(step: Step) -> Iterator[WorkTable]:
+    """Yield the passes with calls that this installation runs after a step."""
+    order = list(Step)
+    for table in WORK_TABLES.values():
+        is_run = table.step.value not in settings.SKIPPED_PASSES
+        if is_run and order.index(table.step) > order.index(step):
+            yield table
+
+
 def _candidate(
-    selected_job: SelectedJob, work: _Work, encounters: Mapping[UUID, int]
+    selected_job: SelectedJob,
+    work: _Work,
+    encounters: Mapping[UUID, int],
+    pages: Mapping[UUID, int],
 ) -> RetryCandidate:
     items = work.get(selected_job.job.shell_file_id, ())
     rows = [item.row for item in items]
     step = Step(selected_job.job.current_step)
+    following = list(_following(step))
+    record_pages = pages.get(selected_job.job.shell_file_id, 0)
     return RetryCandidate(
         job_id=selected_job.job.id,
         shell_file_id=selected_job.job.shell_file_id,
@@ -115,6 +145,8 @@ def _candidate(
         calls=len(rows),
         pages=len({page for row in rows for page in _pages(row)}),
         input_tokens=sum(item.text_tokens + _overhead(step) for item in items),
+        later_calls=ceil(sum(t.calls_a_page * record_pages for t in following)),
+        later_tokens=sum(t.tokens_a_page * record_pages for t in following),
         permanent=_permanent(selected_job.job, rows),
     )
 

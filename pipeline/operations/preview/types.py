@@ -76,6 +76,10 @@ class RetryCandidate:
     """Pages that are sent again."""
     input_tokens: int
     """Estimated from the text of the pages."""
+    later_calls: int = 0
+    """Estimated calls of the passes that follow, from the pages of the record."""
+    later_tokens: int = 0
+    """Estimated input tokens of these calls."""
     permanent: tuple[str, ...] = ()
     """Causes that no retry can repair by itself."""
 
@@ -91,7 +95,7 @@ class Ineligible:
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """The effect of a retry, as of `taken_at`; the calls of later passes are not counted."""
+    """The effect of a retry, as of `taken_at`."""
 
     selection: object
     """The request; its text describes it for people."""
@@ -100,8 +104,9 @@ class Preview:
     output_tokens: int
     """Estimated from the share that earlier calls of the same passes needed."""
     cost_usd: Decimal
+    """Cost of the calls of the present passes and of the passes that follow."""
     quota_minutes: float
-    """Least minutes of quota for the calls; requests or tokens, whichever binds."""
+    """Least minutes of quota for all these calls; requests or tokens, whichever binds."""
     same_versions: bool | None
     """Whether prompt and model are the same as in earlier calls; None without earlier calls."""
     taken_at: datetime
@@ -117,6 +122,16 @@ class Preview:
     def input_tokens(self) -> int:
         """The estimated input tokens of these calls."""
         return sum(each.input_tokens for each in self.eligible)
+
+    @property
+    def later_calls(self) -> int:
+        """The estimated calls of the passes that follow."""
+        return sum(each.later_calls for each in self.eligible)
+
+    @property
+    def later_tokens(self) -> int:
+        """The estimated input tokens of the passes that follow."""
+        return sum(each.later_tokens for each in self.eligible)
 
     @property
     def pages(self) -> int:
@@ -147,6 +162,8 @@ class Preview:
                     "calls": each.calls,
                     "pages": each.pages,
                     "input_tokens": each.input_tokens,
+                    "later_calls": each.later_calls,
+                    "later_tokens": each.later_tokens,
                     "permanent": each.permanent,
                 }
                 for each in self.eligible
@@ -163,6 +180,8 @@ class Preview:
             "pages": self.pages,
             "encounters": self.encounters,
             "input_tokens": self.input_tokens,
+            "later_calls": self.later_calls,
+            "later_tokens": self.later_tokens,
             "output_tokens": self.output_tokens,
             "cost_usd": self.cost_usd,
             "quota_minutes": round(self.quota_minutes, 2),
