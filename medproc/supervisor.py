@@ -194,7 +194,7 @@ def _load_codes() -> None:
     from pipeline.codes.loaders import ensure_loaded
     from pipeline.models import SystemKey
 
-    ensure_loaded([SystemKey.ICD10CM])
+    ensure_loaded([SystemKey.ICD10CM, SystemKey.LOINC])
 
 
 def _demo_login() -> list[str]:

@@ -8,17 +8,21 @@ from uuid import UUID, uuid4
 from pipeline.clinical.record_lists.build import record_lists
 from pipeline.clinical.record_lists.items import ListedFact, ListItem
 from pipeline.codes.exclusions import excludes1_notes
+from pipeline.core.deadline import StepDeadline
+from pipeline.execution.heartbeat import call_with_lease
 from pipeline.models import RecordListItem, ShellFile
 from pipeline.models.codes import SystemKey
 from pipeline.stages.entity_facts import known_entities
+from pipeline.transitions import Lease
 
 
-def list_rows(shell_file_id: UUID) -> list[RecordListItem]:
+def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
     """Return the problems, medications, allergies and lab series of a record.
 
     Runs one statement for the patient, one for the Excludes1 notes if two codes were chosen, and
-    those of `known_entities`.
+    those of `known_entities`. The pure part runs beside the heartbeat.
     """
+    shell_file_id = lease.shell_file_id
     patient_id = ShellFile.objects.values_list("patient_id", flat=True).get(id=shell_file_id)
     facts = list(_facts(shell_file_id))
     codes = {
@@ -30,7 +34,7 @@ def list_rows(shell_file_id: UUID) -> list[RecordListItem]:
     notes = excludes1_notes(codes) if len(codes) > 1 else {}
     rows: list[RecordListItem] = []
     counts: dict[str, int] = {}
-    for item in record_lists(facts, notes):
+    for item in call_with_lease(lease, deadline, lambda: record_lists(facts, notes)):
         index = counts.get(item.kind, 0)
         counts[item.kind] = index + 1
         rows.append(_row(item, index, shell_file_id, patient_id))

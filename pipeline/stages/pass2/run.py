@@ -20,7 +20,6 @@ from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.core.types import slices as cut
 from pipeline.execution import executor
 from pipeline.execution.attachments import Shown, Source, source_of
-from pipeline.execution.heartbeat import call_with_lease
 from pipeline.execution.splits import Split
 from pipeline.execution.step_result import (
     AllItemsEnded,
@@ -69,7 +68,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     failure = failure_of_items(every) or work.refusal
     if failure is not None:
         return StepFailed(failure=failure, is_of_items=True)
-    lists = call_with_lease(lease, deadline, lambda: list_rows(lease.shell_file_id))
+    lists = list_rows(lease, deadline)
 
     def publish() -> None:
         store.conclude(lease, every, lists, work.rejected)
