@@ -88,7 +88,9 @@ two (3) tablets | daily | 81 mg | => => 1/1 d => => dose
 1 patch | every 72 hours | 25 mcg/hr | transdermal => 1 {patch} => 1/72 h => =>
 1 patch | daily | 21 mg | transdermal => 1 {patch} => 1/1 d => 1 {patch}/d =>
 25 mcg/hr | every 3 days | | transdermal => 25 ug/h => 1/3 d => =>
-0.1 mg/24 hr | weekly | | transdermal => => 1/1 wk => => dose
+0.1 mg/24 hr | weekly | | transdermal => 0.1 mg/(24.h) => 1/1 wk => =>
+0.1 mg/24 hr | daily | | transdermal => 0.1 mg/(24.h) => 1/1 d => =>
+40 mg | every other week | | SC => 40 mg => 1/2 wk => =>
 15 mg/kg | q8h | | IV => 15 mg/kg => 1/8 h => 45 mg/kg/d =>
 15 mg/kg/day | q8h | | IV => 15 mg/kg/d => 1/8 h => =>
 0.05 mcg/kg/min | continuous | | IV => 0.05 ug/kg/min => => =>
@@ -270,3 +272,23 @@ def test_a_sig_is_structured(
     assert [each.partition(":")[2] for each in raised] == flags.split()
     assert found.dose is None or found.dose.printed == dose
     assert found.timing is None or found.timing.printed == frequency
+
+
+def test_a_day_without_the_dose_leaves_the_timing_open() -> None:
+    facts = EntityFacts(
+        key="e1", category="medication", name="levothyroxine", page=1,
+        quote="levothyroxine 88 mcg daily except Sunday",
+    )  # fmt: skip
+    found = medication_attributes(Printed(facts=facts, dose="88 mcg", frequency="daily"))
+    assert isinstance(found.attributes, MedicationAttributes)
+    assert found.attributes.daily_dose is None
+    assert found.flags == ("timing_not_understood:timing",)
+
+
+def test_a_combination_by_name_has_two_strengths() -> None:
+    found, flags = structured("sacubitril-valsartan", dose="24-26 mg", frequency="BID")
+    assert [(str(q.number), q.unit) for q in found.strength] == [("24", "mg"), ("26", "mg")]
+    assert found.dose is not None
+    assert found.dose.number is None
+    assert found.daily_dose is None
+    assert flags == ()

@@ -67,7 +67,7 @@ _AGAIN = rf"(?:[ ]?\([ ]?(?P<again>{_FRACTION}|{_FIGURES}|{_COUNT_WORD})[ ]?\))?
 _DOSE = re.compile(
     rf"(?P<n>{_NUMBER}){_AGAIN}(?:[ ]?(?:-|to|or)[ ]?(?P<high>{_NUMBER}))?"
     rf"(?P<million>[ ]million)?{_OF}[ -]?(?P<unit>{UNIT})"
-    rf"(?P<per>(?:[ ]?(?:/|per)[ ]?{RATE_UNIT}){{0,2}})"
+    rf"(?P<per>(?:[ ]?(?:/|per)[ ]?(?:{RATE_UNIT}|(?:24|72)[ ]?(?:hours|hour|hrs|hr|h))){{0,2}})"
 )
 """A dose: `20 mg`, `1-2 tablets`, `half a tablet`, `two (2) puffs`, `0.5 mcg/kg/min`."""
 _UNIT_TWICE = re.compile(
@@ -213,9 +213,9 @@ def _quantity(printed: str, m: re.Match[str]) -> Quantity | None:
     if is_fraction and printed_unit not in COUNTED:
         return None
     code = unit_of(printed_unit)
-    per = re.findall(rf"(?:/|per)[ ]?({RATE_UNIT})(?![a-z])", groups.get("per") or "")
-    if per:
-        code = "/".join((code, *(denominator_of(each) for each in per)))
+    per = re.findall(rf"(?:/|per)[ ]?([0-9]*)[ ]?({RATE_UNIT})(?![a-z])", groups.get("per") or "")
+    for size, below in per:
+        code += f"/({size}.{denominator_of(below)})" if size else f"/{denominator_of(below)}"
     tail = groups.get("per") or ""
     return Quantity(
         printed=printed,

@@ -75,7 +75,8 @@ def _times_per_day(timing: Timing) -> _Ends | None:
 
 
 def _is_rate(unit: str) -> bool:
-    return any(part in ("h", "min", "d", "{dose}") for part in unit.split("/")[1:])
+    parts = (part.strip("()").rpartition(".")[2] for part in unit.split("/")[1:])
+    return any(part in ("h", "min", "d", "{dose}") for part in parts)
 
 
 def _content(unit: str, strength: tuple[Quantity, ...]) -> tuple[Decimal, str] | None:

@@ -28,6 +28,8 @@ _NO_INGREDIENT = re.compile(
     r"-(?:release|coated|acting|free|dose|strength)|(?:alpha|beta|omega|depo|solu|co|pro)-", re.I
 )
 _PLACE = re.compile(r"\b(?:eyes?|ears?|nostrils?|nares?|each|both|O[DSU]|A[DSU])\b", re.I)
+_EXCEPTION = re.compile(r"\b(?:except|excluding|skip(?:ping)?)\b", re.I)
+"""A day without the dose: the frequency is not the whole timing."""
 _EYES = frozenset({"ophthalmic", "both eyes", "left eye", "right eye", "intravitreal"})
 
 
@@ -39,6 +41,8 @@ def medication_attributes(printed: Printed) -> Structured:
     is_combination = _is_combination(printed)
     plain_dose = dose_of(printed.dose) if printed.dose else None
     timing = _timing(printed.frequency, plain_dose, route)
+    if timing is not None and _EXCEPTION.search(facts.quote):
+        timing = ReadTiming(timing=Timing(printed=timing.timing.printed), is_understood=False)
     if timing is not None and not timing.is_understood:
         flags.append(flagged(EnrichmentFlag.TIMING_NOT_UNDERSTOOD, "timing"))
     dose = (

@@ -73,6 +73,7 @@ _SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?:twice|two times|2 times) (?=every day\b|each day\b)", re.I), "twice "),
     (re.compile(r"\bevery (third|3rd) days?\b", re.I), "every 3 days"),
     (re.compile(r"\bevery day\b", re.I), "daily"),
+    (re.compile(r"\bevery other (week|month)\b", re.I), r"every 2 \1s"),
     (re.compile(r"(?<=\d)x/(?=day|week|wk)", re.I), " times per "),
     (re.compile(r"\b(?:at )?night[ -]?time\b", re.I), "at night"),
     (re.compile(r"\b([bqt])\. ?i\. ?d\b\.?", re.I), r"\1id"),
