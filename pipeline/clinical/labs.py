@@ -51,7 +51,8 @@ def lab_attributes(printed: Printed) -> Structured:
         value = value.model_copy(update={"unit": code, "printed_unit": unit or None})
     reference = _reference(printed, shown, unit, sign, flags)
     computed = _recomputed(printed, value, reference)
-    if contradicts(printed.abnormal_flag, computed):
+    expected = reference.range.text if reference else None
+    if contradicts(printed.abnormal_flag, computed or _of_words(word, expected)):
         flags.append(flagged(EnrichmentFlag.FLAG_DIFFERS))
     return Structured(
         attributes=LabAttributes(
@@ -65,6 +66,13 @@ def lab_attributes(printed: Printed) -> Structured:
         ),
         flags=tuple(flags),
     )
+
+
+def _of_words(word: str | None, expected: str | None) -> Interpretation | None:
+    """Return N for a word that is the expected result; other words are not compared."""
+    if word is None or expected is None:
+        return None
+    return "N" if word.casefold() == expected.casefold() else None
 
 
 def _value_and_unit(printed: Printed) -> tuple[str, str]:

@@ -40,6 +40,25 @@ _PRESSURE = re.compile(r"\b(?:b/?p|n?ibp|abp|blood pressures?|arterial pressure)
 _PAIN = re.compile(r"\bpain\b", re.I)
 _HEIGHT = re.compile(r"\b(?:height|ht|length|stature)\b", re.I)
 _WEIGHT = re.compile(r"\b(?:weight|wt|mass|[a-z]?[dib]?bw|efw|e?dw)\b", re.I)
+_UNITS = (
+    (
+        re.compile(r"\b(?:b/?p|n?ibp|abp|map|[sd]bp|systolic|diastolic|pressures?)s?\b", re.I),
+        frozenset({"mm[Hg]", "kPa", "cm[H2O]"}),
+    ),
+    (
+        re.compile(r"\b(?:hr|pulses?|heart rate|rr|resp(?:irations?|iratory rate)?)\b", re.I),
+        frozenset({"/min"}),
+    ),
+    (re.compile(r"\b(?:temp(?:erature)?|tmax|t-max)\b", re.I), frozenset({"[degF]", "Cel"})),
+    (re.compile(r"\b(?:sp?[ao]o2|o2 sat\w*|sats?|saturation|fio2)\b", re.I), frozenset({"%"})),
+    (re.compile(r"\b(?:bmi|body mass index)\b", re.I), frozenset({"kg/m2"})),
+    (_WEIGHT, frozenset({"kg", "g", "[lb_av]", "[oz_av]", "[stone_av]"})),
+    (
+        re.compile(rf"{_HEIGHT.pattern}|\bcircumference\b", re.I),
+        frozenset({"cm", "m", "mm", "[in_i]", "[ft_i]"}),
+    ),
+)
+"""The units that a vital sign can have; another vital sign can have any unit."""
 _N = r"[0-9]{1,3}(?:\.[0-9]{1,2})?"
 _FRACTIONED = rf"{_N}(?:[ ]?[½¼¾]|[ -][1-7]/[248])?"
 _SIDE = r"(?:[0-9]{2,3}(?:[ ]?-[ ]?[0-9]{2,3})?|palp(?:ated|ation)?|p|doppler|d)"
@@ -282,7 +301,12 @@ def _amount(text: str) -> Decimal | None:
 def _code(printed: Printed, unit: str, flags: list[str]) -> str | None:
     if not unit.strip():
         return None
-    code = ucum_code(unit, context=UnitContext.VITAL, name=printed.facts.name)
+    name = printed.facts.name
+    code = ucum_code(unit, context=UnitContext.VITAL, name=name)
+    codes = next((codes for vital, codes in _UNITS if vital.search(name)), None)
+    if codes is not None and code not in codes:
+        # A rate in per cent is a cell of another column.
+        code = None
     if code is None:
         flags.append(flagged(EnrichmentFlag.UNIT_UNKNOWN))
     return code

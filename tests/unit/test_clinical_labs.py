@@ -386,6 +386,14 @@ def test_a_comment_that_a_result_is_calculated_is_no_unit() -> None:
     assert (ratio.value.unit, ratio.computed_flag) == (None, "H")
 
 
+def test_an_expected_word_with_an_abnormal_flag_is_reported() -> None:
+    same, same_flags = lab("RPR", "Non-reactive", None, "Non-Reactive", "A")
+    other, other_flags = lab("RPR", "Reactive", None, "Non-Reactive", "A")
+
+    assert (same.computed_flag, same_flags) == (None, ("flag_differs",))
+    assert (other.computed_flag, other_flags) == (None, ())
+
+
 def test_several_expected_words_are_one_range() -> None:
     assert read_range("Negative/Trace").range.text == "Negative/Trace"
     assert read_range("None seen or Few").range.text == "None seen or Few"

@@ -169,6 +169,18 @@ def test_another_amount_in_parentheses_is_flagged(name: str, value: str) -> None
     assert flags == ("number_not_understood:value",)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "unit"),
+    [("Temp", "98.6", "%"), ("HR", "72", "mmHg"), ("BP", "120/80", "bpm"), ("weight", "80", "cm")],
+)
+def test_a_unit_of_another_vital_sign_is_flagged(name: str, value: str, unit: str) -> None:
+    found, flags = vital(name, value, unit)
+
+    assert flags == ("unit_unknown",)
+    assert found.converted is None
+    assert all(each.unit is None for each in (found.value, *found.components) if each)
+
+
 def test_five_ten_is_no_range_of_heights() -> None:
     found, flags = vital("height", "5-10")
 
