@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative import check
 from pipeline.providers.local.narrative.answer import drafts
-from tests.support import narrative_prose, narrative_prose_held
+from tests.support import narrative_prose, narrative_prose_held, narrative_prose_more
 from tests.support.narrative_facts import generated_sets
 from tests.support.narrative_mutations import ALTERATIONS
 
 Cited = tuple[EntityFacts, ...]
+FACTS = narrative_prose.FACTS | narrative_prose_held.FACTS
 PROSE = {
-    "tuned": narrative_prose.USED,
+    "tuned": (*narrative_prose.USED, *narrative_prose_more.USED),
     "held": narrative_prose_held.USED,
-    "all": (*narrative_prose.USED, *narrative_prose_held.USED),
+    "all": (*narrative_prose.USED, *narrative_prose_more.USED, *narrative_prose_held.USED),
     "none": (),
 }
 _SETS_PER_SENTENCE = 0.55
@@ -99,7 +100,7 @@ def _alter(report: CheckReport, text: str, cited: Cited, rng: random.Random) -> 
 def _sentences(number: int, seed: int, prose: str) -> Iterator[tuple[str, Cited]]:
     """Yield written sentences, then the local sentences of generated texts without end."""
     for text, keys in PROSE[prose]:
-        yield text, tuple(narrative_prose.FACTS[key] for key in keys.split())
+        yield text, tuple(FACTS[key] for key in keys.split())
     if prose != "all":
         return
     for _, facts in generated_sets(int(number * _SETS_PER_SENTENCE), seed):

@@ -163,7 +163,7 @@ _PERSON = (
     (r"\bThe family history includes\b", ("The patient had", "The patient's wife had")),
     (r"\b[Ff]amily history (?:is (?:notable|significant|positive) for|includes)\b",
      ("The patient has",)),
-    (r"\b[Ff]amily history of\b", ("diagnosis of",)),
+    (r"\b[Ff]amily history of\b(?!.*(?:mother|father))", ("diagnosis of",)),
     (r"\b[Mm]other\b", ("father", "wife")),
     (r"\b[Ff]ather\b", ("mother", "roommate")),
     (r"\b[Bb]rother\b", ("sister", "husband")),
@@ -227,7 +227,7 @@ _STATUS = (
     (r"\btakes\b", ("no longer takes",)),
     (r"\bwas not taken\b", ("was taken",)),
     (r"\bhistory of\b", ("new diagnosis of",)),
-    (r"\bhad (?!no\b|a history)(?=[a-z])", ("had a history of ", "previously had ")),
+    (r"\bhad (?!no\b|a history|[^.;]*\bpast\b)(?=[a-z])", ("had a history of ", "previously had ")),
     (r"\bhas (?!no\b|a \w*\s?history)(?=[a-z])", ("has a history of ",)),
 )
 

@@ -55,7 +55,8 @@ def test_tells_an_encounter_in_the_order_of_importance() -> None:
         "At the office visit on March 5, 2024, the patient had hypertension and type 2 diabetes.",
         "Heart failure was suspected.",
         (
-            "The patient was taking lisinopril 10 mg by mouth daily and metoprolol succinate 25 mg by"
+            "The patient was taking lisinopril 10 mg by mouth daily and"
+            " metoprolol succinate 25 mg by"
             " mouth twice daily."
         ),
         "Allergies included penicillin (hives), codeine (vomiting), and latex.",

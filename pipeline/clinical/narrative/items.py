@@ -269,6 +269,13 @@ _CUE_VERBS = frozenset(
 )  # fmt: skip
 
 
+_OF_A_SUBJECT = {
+    PartKind.BREAK, PartKind.FUNCTION, PartKind.WORD, PartKind.AMOUNT, PartKind.FREQUENCY,
+    PartKind.ROUTE,
+}  # fmt: skip
+"""What may stand between the first name of a subject and its verb."""
+
+
 def _begins_clause(
     items: Sequence[SentencePart], index: int, clause: Sequence[SentencePart]
 ) -> bool:
@@ -297,7 +304,7 @@ def _begins_clause(
             seen_name = True
         elif seen_name and _is_verb(item):
             return True
-        elif item.kind not in (PartKind.BREAK, PartKind.FUNCTION, PartKind.WORD):
+        elif item.kind not in _OF_A_SUBJECT:
             return False
         at += 1
     return False

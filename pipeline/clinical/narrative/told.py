@@ -162,7 +162,9 @@ class _Clause:
             return
         dimension = _SCOPED.get(kind, kind)
         if direction == "either":
-            direction = "pre" if self._name_follows(at) else "post"
+            # "previously had", "denied having": without a name before, the cue acts ahead.
+            leads = self._name_follows(at) or not any(told.at < at for told in self.told)
+            direction = "pre" if leads and self.told else "post"
         names = self._after(at, dimension) if direction == "pre" else self._back(at, dimension)
         if not names and direction == "pre" and dimension == "status":
             # "was started on March 5": the name stands before the cue.
@@ -307,6 +309,8 @@ class _Clause:
             names = self._back(at, "person behind")
             for told in names:
                 told.cues.append((kind, item))
+                if told.kinds("patient") and self._follows_has(told):
+                    told.cues.append(("joint", item))
             return
         names = self._after(at, "person")
         if not names:
@@ -319,6 +323,13 @@ class _Clause:
             told.cues.append((kind, item))
             if self._joins(at, "patient"):
                 told.cues.append(("joint", item))
+
+    def _follows_has(self, told: Told) -> bool:
+        """Return whether the clause says that the patient has the fact."""
+        return any(
+            item.kind is PartKind.VERB and item.text in ("has", "had", "have", "having")
+            for item in self.items[: told.at]
+        )
 
     def _is_behind(self, at: int) -> bool:
         """Return whether a person follows their condition: `diabetes in her mother`."""
@@ -420,6 +431,11 @@ class _Clause:
                 break
             if item.kind is PartKind.CUE and item.phrase.kind == "range":
                 found.append("range")
+            if item.kind is PartKind.CUE and item.phrase.kind in _NEAREST:
+                # "above the reference range of 4.0-5.6" against "above the reference range at 8.4"
+                if "range" in item.words and not set(found) - {"of", ":", "("}:
+                    found.append("range")
+                continue
             found.append(item.text)
         after = self.items[at + 1] if at + 1 < len(self.items) else None
         tail = f" | {after.text}" if after is not None else ""
