@@ -62,6 +62,7 @@ def load_icd_part() -> CodeSystem:
             parent=row.parent,
             billable=row.billable,
             kind=row.kind,
+            properties=row.properties,
         )
         for row in codes
     )

@@ -56,13 +56,18 @@ class ListedFact:
         return self.facts.entity_date or self.facts.encounter_date
 
     @property
-    def position(self) -> tuple[int, int, int, str]:
-        """The place in the record; sorting by the place never depends on the order of input."""
-        start = self.facts.start
+    def position(self) -> tuple[int, int, int, int, int, str]:
+        """The place in the record; sorting by the place never depends on the order of input.
+
+        The steps of a taper can share one quote, so the step counts too.
+        """
+        start, end = self.facts.start, self.facts.end
         return (
             self.encounter_index,
             self.facts.page,
             -1 if start is None else start,
+            -1 if end is None else end,
+            self.facts.step or 0,
             str(self.entity_id),
         )
 
