@@ -30,6 +30,7 @@ from pipeline.clinical.units import UnitContext, ucum_code
 _DECIMAL_FLAG = "decimal_sign_contradicts"
 """Pass 1's flag of a number whose decimal sign its source leaves open."""
 _GROUP = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:[.,][0-9]{3})+(?![0-9]|[.,][0-9])")
+_POWER = re.compile(r"[x×*][ ]?10", re.I)
 _LONGEST = 200
 _WHOLE = frozenset({"/uL", "/mm3", "{cells}/uL", "{cells}/mm3", "{#}/uL"})
 """Units of counts, which have no decimals: `250,000 /uL` is a quarter of a million,
@@ -136,10 +137,20 @@ def _recomputed(
     """Return the recomputed flag; None if the range has another unit than the value."""
     if value is None or reference is None:
         return None
+    if _has_power(value) and not _POWER.search(reference.range.printed):
+        # The range can mean the number before the power of ten.
+        return None
     theirs, name = reference.printed_unit, printed.facts.name
     if theirs and not is_same_unit(theirs, value.printed_unit, UnitContext.LAB, name):
         return None
     return computed_flag(value, reference.range)
+
+
+def _has_power(value: Quantity) -> bool:
+    """Return whether a power of ten belongs to the number, not to the unit."""
+    if _POWER.search(value.printed_unit or ""):
+        return False
+    return _POWER.search(value.printed) is not None
 
 
 def _converted(printed: Printed, value: Quantity | None) -> Quantity | None:

@@ -9,6 +9,7 @@ from pipeline.clinical.units import UnitContext, ucum_code
 
 _LONGEST = 80
 _WITH_UNIT = re.compile(r"(?P<number>.*[0-9.)½¼¾])[ ]?(?P<unit>[%°º/µμ#\"”″A-Za-z\[{].*)")
+_WITH_POWER = re.compile(r"(?P<number>[^x×*]*[0-9.])[ ]?(?P<unit>[x×*][ ]?10.+)", re.I)
 _COMMENT = re.compile(
     r"[ ]?(?:\((?:calc(?:ulated)?|est(?:imated)?|hs)\.?\)|(?<=[ ])calc(?:ulated)?\.?)$"
     r"|^\(?calc(?:ulated)?\.?\)?$",
@@ -36,7 +37,12 @@ def split_unit(value: str, unit: str | None, context: UnitContext, name: str) ->
 
     The end of a value is its unit only if the unit has a UCUM code, or is the unit of the row.
     """
-    m = _WITH_UNIT.fullmatch(" ".join(value.split())) if len(value) <= _LONGEST else None
+    plain = " ".join(value.split()) if len(value) <= _LONGEST else ""
+    power = _WITH_POWER.fullmatch(plain)
+    if power and ucum_code(power["unit"], context=context, name=name) is None:
+        power = None
+    # In 5.0 x 10^9/L the power belongs to the unit, as in the range 4.0-11.0 beside this value.
+    m = power or _WITH_UNIT.fullmatch(plain)
     if m is None or not read_number(m["number"], has_fractions=True).is_understood:
         return value, unit or ""
     tail = m["unit"].strip()

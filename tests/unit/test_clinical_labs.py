@@ -394,6 +394,31 @@ def test_an_expected_word_with_an_abnormal_flag_is_reported() -> None:
     assert (other.computed_flag, other_flags) == (None, ())
 
 
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [
+        ("5.0 x 10^9/L", None),
+        ("5.0 x10^9/L", "x10^9/L"),
+        ("5.0", "x10^9/L"),
+        ("5.0 x 10³/µL", None),
+    ],
+)
+def test_a_power_of_ten_beside_a_volume_belongs_to_the_unit(value: str, unit: str | None) -> None:
+    found, flags = lab("WBC", value, unit, "4.0 - 11.0")
+
+    assert flags == ()
+    assert found.value is not None
+    assert (found.value.number, found.computed_flag) == (Decimal("5.0"), "N")
+
+
+def test_a_number_with_a_power_is_not_compared_with_a_range_without_one() -> None:
+    found, flags = lab("WBC", "5.0 x 10^9", "/L", "4.0 - 11.0")
+
+    assert found.value is not None
+    assert found.value.number == Decimal(5_000_000_000)
+    assert (found.computed_flag, flags) == (None, ())
+
+
 def test_several_expected_words_are_one_range() -> None:
     assert read_range("Negative/Trace").range.text == "Negative/Trace"
     assert read_range("None seen or Few").range.text == "None seen or Few"
