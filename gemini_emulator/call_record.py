@@ -88,7 +88,7 @@ class Register:
             route="generateContent",
             token=token,
             kind=question.kind if question else "other",
-            pages=sorted({s.page for s in question.slices if not s.context}) if question else [],
+            pages=_pages(question) if question else [],
         )
         asked.question = question
         asked.schema = plain_schema(config)
@@ -153,6 +153,12 @@ class Register:
                 attached_pages=shown.pages,
             ),
         )
+
+
+def _pages(question: Question) -> list[int]:
+    """Return the own pages of a question; of a question without pages, those of its entities."""
+    own = {part.page for part in question.slices if not part.context}
+    return sorted(own or {each.page for each in question.facts})
 
 
 def plain_schema(config: Mapping[str, Any]) -> Mapping[str, Any]:
