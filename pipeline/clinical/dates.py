@@ -25,9 +25,7 @@ _Y4 = r"(?P<y>(?:18|19|20)[0-9]{2})"
 _Y = r"(?P<y>(?:18|19|20)[0-9]{2}|['’]?[0-9]{2})"
 _M = r"(?P<word>[a-z]{3,9})\.?"
 _D = r"(?P<d>[0-9]{1,2})"
-_YEAR = re.compile(
-    rf"(?:(?:early|late|mid)[ -]?|(?:spring|summer|fall|autumn)[ ](?:of[ ])?)?{_Y4}", re.I
-)
+_YEAR = re.compile(rf"(?:(?:early|late|mid)[ -]?|(?:spring|fall|autumn)[ ](?:of[ ])?)?{_Y4}", re.I)
 _MONTH = (
     re.compile(rf"(?:(?:early|late|mid)[ -]?)?{_M}(?:[ ]of)?,?[ /-]?{_Y4}", re.I),
     re.compile(rf"{_M}[ -]['’](?P<y>[0-9]{{2}})", re.I),
