@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
+from pipeline.clinical.evidence import Evidence, evidence_of
 from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.core.types import PageSlice
 from pipeline.providers.local.engine import detect
@@ -55,6 +57,18 @@ def facts_of(
         )
         for number, each in enumerate(detect(asked).entities, start=1)
     ]
+
+
+def evidence_in(
+    text: str,
+    facts: EntityFacts,
+    neighbours: Sequence[EntityFacts],
+    *,
+    candidates: Sequence[Candidate] = (),
+) -> tuple[EntityFacts, Evidence]:
+    """Return an entity with a shortlist, and its evidence in a text."""
+    found = replace(facts, candidates=tuple(candidates))
+    return found, evidence_of(found, slices_of(text), neighbours)
 
 
 def _day(text: str | None) -> date | None:

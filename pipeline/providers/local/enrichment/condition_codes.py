@@ -78,6 +78,21 @@ _GRADES = frozenset({
     "4", "5", "partial", "full", "remission", "aura", "initial", "subsequent",
 })  # fmt: skip
 """Details that ICD-10-CM often distinguishes."""
+_DEFAULTS = frozenset(
+    normal(word)
+    for word in (
+        "complication", "complications", "obstruction", "gangrene", "esophagitis", "hematuria",
+        "bleeding", "hemorrhage", "perforation", "abscess", "intractable", "status", "migrainosus",
+        "epilepticus", "coma", "exacerbation", "psychotic", "features", "behavioral", "disturbance",
+        "acute", "cor", "pulmonale", "current", "pathological", "fracture", "recurrent", "rupture",
+        "hepatic", "angina", "pectoris", "refractory", "ulcer", "significant", "disorder",
+        "macular", "edema", "psychosis", "agitation", "mood", "chronic", "shock", "septic",
+    )
+)  # fmt: skip
+"""Complications that ICD-10-CM denies in the code of a condition that names none.
+
+Any other `without` is a statement of its own (`without aura`), which the text must make.
+"""
 _FIRM = frozenset({
     "acute", "chronic", "subacute", "recurrent", "exacerbation", "left", "right", "bilateral",
     "persistent", "paroxysmal", "congenital", "secondary", "postoperative", "neonatal",
@@ -125,7 +140,11 @@ def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | N
         return None
     if not _is_of_its_time(display, facts, candidate.system):
         return None
-    if display.forbidden & _words(_DENIED.sub(" ", evidence.sentence or evidence.quote)):
+    said = evidence.sentence or evidence.quote
+    denied = _words(" ".join(_DENIED.findall(said)))
+    if display.forbidden & _words(_DENIED.sub(" ", said)):
+        return None
+    if display.forbidden - denied - _DEFAULTS:
         return None
     needed = _needed(facts, evidence)
     missing = needed - display.every
@@ -139,7 +158,7 @@ def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | N
         return None
     if _has_other_detail(evidence, display, offered):
         return None
-    return len(display.content & supported)
+    return len(display.content & supported) + len(display.forbidden & denied)
 
 
 def _is_of_its_time(display: Display, facts: EntityFacts, system: str) -> bool:
@@ -169,7 +188,7 @@ def _has_other_detail(evidence: Evidence, display: Display, offered: set[str]) -
     around = _words(f"{' '.join(ahead)} {behind}") - display.every
     if around & _FIRM or (display.is_residual and around & _GRADES & offered):
         return True
-    return display.is_residual and bool(ahead) and _is_detail(ahead[-1], display)
+    return bool(ahead) and _is_detail(ahead[-1], display)
 
 
 def _is_detail(word: str, display: Display) -> bool:
@@ -264,11 +283,32 @@ def _typed(quote: str) -> frozenset[str]:
 def _expanded(text: str) -> str:
     """Return the names that the abbreviations of a text stand for."""
     return " ".join(
-        term.name
+        match.terms[0].name
         for match in lexicon().find(tokenize(text))
-        for term in match.terms[:1]
-        if term.kind == "abbreviation" and term.category in ("condition", "symptom", "procedure")
+        if match.terms[0].category in ("condition", "symptom", "procedure")
+        and _is_abbreviation(
+            match.terms[0].kind, text[match.start : match.end], match.terms[0].name
+        )
     )
+
+
+def _is_abbreviation(kind: str, printed: str, name: str) -> bool:
+    """Return whether a word stands for a name: by the list, or by the initials of the name.
+
+    A list of names groups terms by relation, so only initials prove the same meaning.
+    """
+    if kind == "abbreviation":
+        return True
+    initials = "".join(word[0] for word in name.split())
+    if not printed.isupper() or len(initials) < 2:
+        return False
+    return _is_spread(initials, printed.lower()) and _is_spread(printed.lower(), name.lower())
+
+
+def _is_spread(letters: str, text: str) -> bool:
+    """Return whether `text` has these letters in their order."""
+    rest = iter(text)
+    return all(letter in rest for letter in letters.lower())
 
 
 @lru_cache(maxsize=4_096)
@@ -277,7 +317,7 @@ def _unmatched(text: str) -> frozenset[str]:
     spans = [
         (match.start, match.end)
         for match in lexicon().find(tokenize(text))
-        if any(term.kind == "abbreviation" for term in match.terms)
+        if _is_abbreviation(match.terms[0].kind, text[match.start : match.end], match.terms[0].name)
     ]
     for start, end in reversed(spans):
         text = f"{text[:start]} {text[end:]}"
