@@ -79,7 +79,11 @@ def main() -> int:
         halves = {"tuning": [c for c in cases if c in read()[: len(read()) // 2]]}
         if not options.tuning:
             halves["unseen"] = [c for c in cases if c not in halves["tuning"]]
-        searches = {"code search": ours, "rapidfuzz": Fuzzy(loaded), "full-text": full_text}
+        searches: dict[str, Search] = {
+            "code search": ours,
+            "rapidfuzz": Fuzzy(loaded),
+            "full-text": full_text,
+        }
         is_good = compare(halves, searches)
         is_robust = with_errors(halves, ours)
         if options.show:

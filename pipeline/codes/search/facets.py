@@ -57,7 +57,7 @@ class Facets:
 _ENCOUNTER = re.compile(r",?\s*\b(initial encounter|subsequent encounter|sequela)\b(.*)$", re.S)
 _TRIMESTER = re.compile(r",?\s*\b(unspecified|first|second|third) trimester\b")
 _FETUS = re.compile(r",\s*(?:fetus (\d)|other fetus|not applicable or unspecified)$")
-_SIDE = re.compile(r"\b(left|right|bilateral)\b(?! heart\b)", re.I)
+_SIDE = re.compile(r"\b(left|right|bilateral)\b", re.I)
 _OPEN_SIDE = re.compile(r"\bunspecified\b\s*", re.I)
 _LETTERS = {"initial encounter": "A", "subsequent encounter": "D", "sequela": "S"}
 _TRIMESTERS = {"unspecified": "0", "first": "1", "second": "2", "third": "3"}

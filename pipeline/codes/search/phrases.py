@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from pipeline.codes.search.words import plain, tokens
+from pipeline.codes.search.words import FUNCTION_WORDS, plain, tokens
 from pipeline.providers.local.names.word_lists import rows
 
 Form = tuple[str, ...]
 Alternatives = tuple[Form, ...]
 
 _FILE = Path(__file__).with_name("phrases.txt")
+_ORDINARY = FUNCTION_WORDS | {"all", "add", "led", "mom", "us"}
+"""Words that are abbreviations only in capitals, which a query no longer has."""
 _GROUPS = ("condition", "symptom"), ("lab", "vital"), ("medication", "allergy")
 
 
@@ -20,15 +22,19 @@ _GROUPS = ("condition", "symptom"), ("lab", "vital"), ("medication", "allergy")
 def phrases(category: str) -> dict[Form, Alternatives]:
     """Return form → alternatives, as tokens, for one category of entities."""
     group = next((group for group in _GROUPS if category in group), (category,))
+    own = dict(_own(category))
     found: dict[Form, Alternatives] = {}
     for row in rows("abbreviations.txt"):
         forms, of_category, meaning, *_ = (part.strip() for part in row.split("|"))
-        if of_category in group:
-            for form in forms.split():
-                key = _tokens(form.replace("_", " "))
+        if of_category not in group:
+            continue
+        for form in forms.split():
+            key = _tokens(form.replace("_", " "))
+            # A meaning there can be coarser than the form: "CKD stage 3" is a kidney disease. So a
+            # form of several words is left to the own forms of its words.
+            if key[0] not in _ORDINARY and not (len(key) > 1 and any((k,) in own for k in key)):
                 found[key] = (*found.get(key, ()), _tokens(meaning))
-    found.update(_own(category))
-    return found
+    return found | own
 
 
 @cache

@@ -6,6 +6,7 @@ This module is pure. Any text is a query; a text without letters or digits has n
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.codes.search.facets import Facets, Side, wound_of
@@ -43,7 +44,10 @@ _HEALING = re.compile(
     r"\b(?:with |w )?(routine|delayed) healing\b|\b(?:with )?(nonunion|malunion)\b"
 )
 _FETUS = re.compile(r"\bfetus (\d)\b")
-_DOSE = re.compile(r"\b\d[\d.,]*\s*(?:mg|mcg|ug|g|ml|units?|iu|meq|mmol|%|puffs?|tabs?)?\b.*$")
+_DOSE = re.compile(
+    r"\b\d[\d.,/]*$|(?:\b\d\S*|\b\S{1,3})?\s*\b(?:mg|mcg|ug|g|ml|iu|units?|meq|mmol|puffs?|tabs?|tablets?"
+    r"|caps?|capsules?|po|bid|tid|qid|qd|qhs|prn|daily)\b.*$|\b\d[\d.,]*(?:mg|mcg|ug|g|ml|iu|meq)\b.*$"
+)
 
 
 @dataclass(frozen=True)
@@ -68,23 +72,36 @@ class Query:
         return {word.text for slot in self.slots for option in slot.alternatives for word in option}
 
 
-def parse(text: str, category: str, *, is_initial: bool = False) -> Query:
-    """Return the query of an entity's name."""
+def tokens_of(text: str, category: str) -> tuple[str, ...]:
+    """Return the tokens of an entity's name; a dose behind a product is left out."""
     text = plain(text[:MAX_CHARACTERS])
     if category in ("medication", "immunization", "allergy"):
         text = _DOSE.sub("", text) or text
-    found = tokens(text)[:MAX_WORDS]
+    return tuple(tokens(text)[:MAX_WORDS])
+
+
+def parse(found: Sequence[str], category: str, *, is_initial: bool = False) -> Query:
+    """Return the query of the tokens of an entity's name."""
     text, facets = _stated(" ".join(found))
-    found, options = _with_phrases(text.split(), category)
-    found, side = _without_sides(found)
+    replaced, options = _with_phrases(text.split(), category)
+    replaced, side = _without_sides(replaced)
     slots = tuple(
-        Slot(_alternatives(word, options)) for word in words_of_tokens(found) if not word.is_joined
+        Slot(_alternatives(word, options))
+        for word in words_of_tokens(replaced)
+        if not word.is_joined
     )
+    if not any(_tells(word) for s in slots for option in s.alternatives for word in option):
+        slots = ()
     return Query(
-        _with_joins(slots),
+        slots,
         replace(facets, side=side),
         is_initial,
     )
+
+
+def _tells(word: Word) -> bool:
+    """Return whether a word names anything: a digit or a letter alone does not."""
+    return sum(character.isalpha() for character in word.text) > 1
 
 
 def _stated(text: str) -> tuple[str, Facets]:
@@ -162,8 +179,3 @@ def _alternatives(word: Word, options: list[tuple[Form, ...]]) -> tuple[tuple[Wo
         )
         for form in options[number]
     )
-
-
-def _with_joins(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
-    """Let two neighbours also be one word: "pre eclampsia" and "preeclampsia"."""
-    return slots

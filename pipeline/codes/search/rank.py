@@ -6,8 +6,8 @@ no text of a document leaves the search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pipeline.codes.search.facets import SIDE_NAMES, STATED, Facets, Side
@@ -30,7 +30,8 @@ MIN_COVERAGE = 0.25
 CONTEXT = frozenset(
     ("pregnanc", "childbirth", "puerperium", "newborn", "neonat", "perinat", "matern", "deliveri",
      "fetus", "fetal", "congenit", "abort", "histori", "famili", "screen", "exposur",
-     "observ", "postprocedur", "sequela", "underdos")
+     "observ", "postprocedur", "sequela", "underdos", "secondari",
+     "situ", "transplant")
 )  # fmt: skip
 """Stems that change what a code is about: a text that does not state the context excludes them."""
 OUT_OF_CONTEXT = 0.75
@@ -58,19 +59,17 @@ EXCLUSIVE = (
 
 @dataclass(frozen=True)
 class Lexeme:
-    """A lexeme of the index that a word of the query may mean."""
+    """The lexeme of a word of the query, with what the lexeme tells."""
 
     text: str
-    likeness: float
-    """1 for the word itself, less for a word that differs by a few characters."""
     importance: float
 
 
 @dataclass(frozen=True)
 class Term:
-    """One word of an alternative, with the lexemes that the word may mean."""
+    """One word of an alternative; without a lexeme where the system lacks the word."""
 
-    lexemes: tuple[Lexeme, ...]
+    lexeme: Lexeme | None
     is_negated: bool
     weight: float
 
@@ -113,12 +112,16 @@ class Match:
     covered: int
     of: int
     similar: int = 0
-    """Ideas that only a similar word covers."""
+    """Words of the query that were taken for a similar word."""
 
     @property
     def reason(self) -> str:
         words = f"{self.covered} of {self.of} words"
         return f"{words} ({self.similar} similar)" if self.similar else words
+
+    def of_similar(self, likeness: float, similar: int) -> Match:
+        """Return the match of a reading with corrected words."""
+        return replace(self, score=self.score * likeness, similar=similar)
 
 
 @dataclass(frozen=True)
@@ -130,32 +133,45 @@ class Choice:
     score: float
     reason: str
     side: Side
+    is_side_unstated: bool
+    """Whether the code states a side that the text does not state."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How the facets of a code fit the stated facets."""
+
+    share: float
+    """The share of the score that the code keeps."""
+    reason: str
+    side: Side
+    is_side_unstated: bool
 
 
 def resolve(
-    query: Query, known: Mapping[str, Sequence[Lexeme]], joined: Mapping[str, str]
+    query: Query, known: Mapping[str, Lexeme | None], joined: Mapping[str, str]
 ) -> Resolved:
     """Return the query with the lexemes of one system.
 
-    `known` names the lexemes of each word, and `joined` the lexeme of two words that are one.
+    `known` names the lexeme of each word, and `joined` the lexeme of two words that are one.
     """
     ideas: list[Idea] = []
     for slot in query.slots:
         alternatives = tuple(
-            tuple(_term(word.text, word.is_negated, known.get(word.text, ())) for word in option)
+            tuple(_term(word.text, word.is_negated, known.get(word.text)) for word in option)
             for option in slot.alternatives
             if option
         )
-        usable = tuple(a for a in alternatives if any(term.lexemes for term in a))
+        usable = tuple(a for a in alternatives if any(term.lexeme for term in a))
         weights = [sum(term.weight for term in a) for a in usable or alternatives]
         if weights:
             ideas.append(Idea(usable, max(weights)))
     stems = {
-        lexeme.text
+        term.lexeme.text
         for idea in ideas
         for option in idea.alternatives
         for term in option
-        for lexeme in term.lexemes
+        if term.lexeme is not None
     }
     joins = {}
     for at, (left, right) in enumerate(zip(query.slots, query.slots[1:], strict=False)):
@@ -165,11 +181,11 @@ def resolve(
     return Resolved(tuple(ideas), joins, sum(i.weight for i in ideas) or 1.0, frozenset(stems))
 
 
-def _term(text: str, is_negated: bool, lexemes: Sequence[Lexeme]) -> Term:
-    weight = lexemes[0].importance if lexemes else UNKNOWN_WEIGHT
+def _term(text: str, is_negated: bool, lexeme: Lexeme | None) -> Term:
+    weight = lexeme.importance if lexeme else UNKNOWN_WEIGHT
     if text in RESIDUAL:
         weight = RESIDUAL_WEIGHT
-    return Term(tuple(lexemes), is_negated, weight * (NEGATED_WEIGHT if is_negated else 1.0))
+    return Term(lexeme, is_negated, weight * (NEGATED_WEIGHT if is_negated else 1.0))
 
 
 def match(query: Resolved, entry: Found) -> Match | None:
@@ -184,7 +200,7 @@ def match(query: Resolved, entry: Found) -> Match | None:
     matched: set[int] = set()
     covered = 0.0
     count = 0
-    contradictions = similar = 0
+    contradictions = 0
     taken = -1
     for number, idea in enumerate(query.ideas):
         if number == taken:
@@ -204,7 +220,6 @@ def match(query: Resolved, entry: Found) -> Match | None:
             best, best_places, taken = 1.0, (places[join],), number + 1
         covered += best * idea.weight
         count += best >= 0.6
-        similar += 0.6 <= best < 1
         matched.update(best_places)
     share = covered / query.weight
     if share < MIN_COVERAGE:
@@ -218,7 +233,7 @@ def match(query: Resolved, entry: Found) -> Match | None:
     contradictions += _contradictions(query.stems, places)
     if any(place not in query.stems for place in CONTEXT.intersection(places)):
         score *= OUT_OF_CONTEXT
-    return Match(min(1.0, score * CONTRADICTED**contradictions), count, len(query.ideas), similar)
+    return Match(min(1.0, score * CONTRADICTED**contradictions), count, len(query.ideas))
 
 
 def _covered(
@@ -230,13 +245,13 @@ def _covered(
     for term in option:
         total += term.weight
         wanted, opposite = (negated, places) if term.is_negated else (places, negated)
-        for lexeme in term.lexemes:
-            if lexeme.text in wanted:
-                got += term.weight * lexeme.likeness
-                found.append(wanted[lexeme.text])
-                break
+        if term.lexeme is None:
+            continue
+        if term.lexeme.text in wanted:
+            got += term.weight
+            found.append(wanted[term.lexeme.text])
         else:
-            against += any(lexeme.text in opposite for lexeme in term.lexemes[:1])
+            against += term.lexeme.text in opposite
     return (got / total if total else 0.0), tuple(found), against
 
 
@@ -254,32 +269,58 @@ def _contradictions(stems: frozenset[str], places: Mapping[str, int]) -> int:
     return count
 
 
-def choices(query: Query, found: Iterable[tuple[Match, Found]], limit: int) -> list[Choice]:
+def choices(found: Iterable[tuple[Query, Match, Found]], limit: int) -> list[Choice]:
     """Return the best codes of these entries that the stated facets permit, each once."""
     by_code: dict[int, Choice] = {}
     worst = 0.0
-    for match_of, entry in sorted(found, key=lambda each: -each[0].score):
+    for query, match_of, entry in sorted(found, key=lambda each: -each[1].score):
         # The facets of a code only lower the score of its entry.
-        if len(by_code) >= limit and match_of.score <= worst:
+        if (
+            len(by_code) >= limit
+            and match_of.score <= worst
+            and not _is_one_sided(by_code.values())
+        ):
             break
         for code_id, text in zip(entry.codes, entry.facets, strict=True):
             fit = _fit(query.facets, text, query.is_initial)
             if fit is None:
                 continue
-            score = round(match_of.score * fit[0], 4)
+            score = round(match_of.score * fit.share, 4)
             known = by_code.get(code_id)
             if known is None or known.score < score:
-                side = Side(text.partition(";")[0])
-                reason = match_of.reason + fit[1]
-                by_code[code_id] = Choice(code_id, entry.system, score, reason, side)
+                reason = match_of.reason + fit.reason
+                by_code[code_id] = Choice(
+                    code_id, entry.system, score, reason, fit.side, fit.is_side_unstated
+                )
         if len(by_code) >= limit:
             worst = sorted((each.score for each in by_code.values()), reverse=True)[limit - 1]
-    return sorted(by_code.values(), key=lambda each: (-each.score, each.code_id))[:limit]
+    ordered = sorted(by_code.values(), key=lambda each: (-each.score, each.code_id))
+    return _with_open_side(ordered, limit)
+
+
+def _with_open_side(ordered: Sequence[Choice], limit: int) -> list[Choice]:
+    """Return the best choices, of which one at least states no side that the text lacks.
+
+    A list of which every code states a side, while the text states none, would suggest that side.
+    If there is no code without a side, codes of two sides are offered; one side alone is not.
+    """
+    chosen = list(ordered[:limit])
+    if not _is_one_sided(chosen):
+        return chosen
+    other = next((each for each in ordered[limit:] if each.side is not chosen[0].side), None)
+    return [*chosen[: limit - 1], other] if other is not None and limit > 1 else []
+
+
+def _is_one_sided(chosen: Collection[Choice]) -> bool:
+    """Return whether every code states the same side, which the text does not state."""
+    return bool(chosen) and (
+        all(each.is_side_unstated for each in chosen) and len({each.side for each in chosen}) == 1
+    )
 
 
 @lru_cache(maxsize=20_000)
-def _fit(stated: Facets, facets: str, is_initial: bool) -> tuple[float, str] | None:
-    """Return the share of the score that a code keeps, with a reason; None for a contradiction."""
+def _fit(stated: Facets, facets: str, is_initial: bool) -> Fit | None:
+    """Return how the facets of a code fit; None for a contradiction."""
     of_code = Facets.read(facets)
     share = 1.0
     reasons: list[str] = []
@@ -290,6 +331,7 @@ def _fit(stated: Facets, facets: str, is_initial: bool) -> tuple[float, str] | N
             return None
         else:
             share *= 0.72 if of_code.side is Side.OPEN else 0.78
+            reasons.append(f"laterality {SIDE_NAMES[stated.side]} is not in the code")
     elif of_code.side in STATED:
         share *= 0.75
         reasons.append(f"laterality {SIDE_NAMES[of_code.side]} is not stated")
@@ -330,4 +372,5 @@ def _fit(stated: Facets, facets: str, is_initial: bool) -> tuple[float, str] | N
             reasons.append(f"healing {wanted_healing}")
     if of_code.fetus != stated.fetus and of_code.fetus not in ("", "0" if not stated.fetus else ""):
         share *= 0.8
-    return share, "".join(f"; {reason}" for reason in reasons)
+    is_unstated = stated.side is Side.NONE and of_code.side in STATED
+    return Fit(share, "".join(f"; {reason}" for reason in reasons), of_code.side, is_unstated)

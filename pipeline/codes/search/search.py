@@ -15,10 +15,12 @@ from django.db import connection
 
 from pipeline.clinical.facts import Candidate
 from pipeline.codes.search import rank
-from pipeline.codes.search.embedder import NgramEmbedder, folded, literal
+from pipeline.codes.search.embedder import NgramEmbedder, literal
 from pipeline.codes.search.index import MAX_WORD, TOTAL, dimension, importance
-from pipeline.codes.search.query import Query, parse
+from pipeline.codes.search.query import Query, parse, tokens_of
 from pipeline.codes.search.rank import Found, Lexeme, Match, Resolved
+from pipeline.codes.search.spelling import MIN_LIKENESS, form_words, likeness, near_forms
+from pipeline.codes.search.words import FUNCTION_WORDS, NEGATED
 from pipeline.models.code_index import LEXEME_DIMENSIONS
 
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
@@ -39,8 +41,13 @@ ENTRIES = 50_000
 """Entries of a large system; `importance` is relative to them."""
 MAX_SCANNED = 1_200
 """Entries that the rarest words of a query may lead to; more only cost time."""
-NEAR_WORDS = 6
-MIN_LIKENESS = 0.62
+NEAR_WORDS = 12
+"""Words that the n-grams propose for a misread word, before `likeness` compares the characters."""
+SHORTEST_WORD = 3
+MAX_CORRECTIONS = 6
+"""Words that one misread word may be."""
+MAX_READINGS = 4
+"""Readings of a text with misread words."""
 BATCH = 250
 """Queries of one round of statements."""
 
@@ -72,24 +79,44 @@ def shortlists(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate
     return found
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """One way to read a query: its text, or its text with misread words corrected."""
+
+    number: int
+    """The position of the query in its batch."""
+    query: Query
+    likeness: float = 1.0
+    corrected: int = 0
+
+
 def _batch(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
-    queries = [parse(each.text, each.category, is_initial=each.is_emergency) for each in asked]
-    systems = [SYSTEMS.get(each.category, ()) for each in asked]
-    vocabulary = _Vocabulary(queries, systems)
-    searches: list[tuple[int, str, Resolved]] = []
-    for number, query in enumerate(queries):
-        for system in systems[number]:
-            if query.slots and vocabulary.totals.get(system):
-                searches.append((number, system, vocabulary.resolve(query, system)))
-    matches: defaultdict[int, list[tuple[Match, Found]]] = defaultdict(list)
-    for at, entry in _entries(searches):
-        number, _, resolved = searches[at]
+    vocabulary = _Vocabulary(asked)
+    readings = [
+        _Reading(number, parse(text, each.category, is_initial=each.is_emergency), like, corrected)
+        for number, each in enumerate(asked)
+        for text, like, corrected in vocabulary.readings(each)
+    ]
+    vocabulary.look_up(
+        (system, words_of(reading.query))
+        for reading in readings
+        for system in SYSTEMS.get(asked[reading.number].category, ())
+    )
+    searches = [
+        (reading, system, vocabulary.resolve(reading.query, system))
+        for reading in readings
+        for system in SYSTEMS.get(asked[reading.number].category, ())
+        if reading.query.slots and vocabulary.totals.get(system)
+    ]
+    matches: defaultdict[int, list[tuple[Query, Match, Found]]] = defaultdict(list)
+    for at, entry in _entries([(system, resolved) for _, system, resolved in searches]):
+        reading, _, resolved = searches[at]
         match = rank.match(resolved, entry)
         if match is not None:
-            matches[number].append((match, entry))
-    best = {
-        number: rank.choices(queries[number], found, limit) for number, found in matches.items()
-    }
+            if reading.corrected:
+                match = match.of_similar(reading.likeness, reading.corrected)
+            matches[reading.number].append((reading.query, match, entry))
+    best = {number: rank.choices(found, limit) for number, found in matches.items()}
     codes = _codes(choice.code_id for found in best.values() for choice in found)
     return {
         each: [
@@ -107,36 +134,57 @@ def _batch(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
 
 
 class _Vocabulary:
-    """The lexemes of every word of these queries, per system."""
+    """The lexemes of the words of some queries, per system, and corrections of misread words."""
 
-    def __init__(self, queries: Sequence[Query], systems: Sequence[tuple[str, ...]]) -> None:
-        wanted: defaultdict[str, set[str]] = defaultdict(set)
-        joins: set[str] = set()
-        for query, of_query in zip(queries, systems, strict=True):
-            pairs = set(_pairs(query))
-            joins |= pairs
-            for system in of_query:
-                wanted[system] |= query.words | pairs
-        self._joins = joins
-        self.totals = dict.fromkeys(wanted, 0)
-        self._known: dict[tuple[str, str], list[Lexeme]] = {}
-        self._look_up(wanted)
-        self._look_near(wanted)
+    def __init__(self, asked: Sequence[Asked]) -> None:
+        self._known: dict[tuple[str, str], Lexeme] = {}
+        self._near: defaultdict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
+        self.totals: dict[str, int] = {}
+        self._tokens = {each: tokens_of(each.text, each.category) for each in asked}
+        self.look_up(
+            (system, set(self._tokens[each]))
+            for each in asked
+            for system in SYSTEMS.get(each.category, ())
+        )
+        self._look_near(asked)
+
+    def readings(self, asked: Asked) -> Iterator[tuple[tuple[str, ...], float, int]]:
+        """Yield the tokens of each reading with its likeness and the number of corrections."""
+        found = self._tokens[asked]
+        options: list[list[tuple[float, str]]] = []
+        is_short = len(found) == 1
+        for token in found:
+            near = [] if self._is_known(token, asked.category) else self._corrections(token, asked)
+            options.append(near or [(1.0, token)])
+        if all(option[0][1] == token for option, token in zip(options, found, strict=True)):
+            yield found, 1.0, 0
+            return
+        most = MAX_READINGS * 2 if is_short else MAX_READINGS
+        for chosen in _likeliest(options, most):
+            corrected = sum(c != t for (_, c), t in zip(chosen, found, strict=True))
+            like = math.prod(value for value, _ in chosen)
+            yield tuple(word for _, word in chosen), like ** (1 / len(found)), corrected
 
     def resolve(self, query: Query, system: str) -> Resolved:
-        known = {word: self._known.get((system, word), []) for word in query.words}
+        """Return the query with the lexemes of a system."""
+        known = {word: self._known.get((system, word)) for word in query.words}
         joined = {
-            pair: self._known[system, pair][0].text
+            pair: self._known[system, pair].text
             for pair in _pairs(query)
             if (system, pair) in self._known
         }
         return rank.resolve(query, known, joined)
 
-    def _look_up(self, wanted: Mapping[str, set[str]]) -> None:
-        pairs = [(system, word[:MAX_WORD]) for system in wanted for word in wanted[system]]
-        pairs += [(system, TOTAL) for system in wanted]
+    def look_up(self, wanted: Iterable[tuple[str, Iterable[str]]]) -> None:
+        """Learn the lexemes of these words."""
+        pairs = {(system, word[:MAX_WORD]) for system, words in wanted for word in words}
+        pairs -= self._known.keys()
+        pairs |= {(system, TOTAL) for system, _ in pairs if system not in self.totals}
+        ordered = sorted(pairs)
+        if not ordered:
+            return
         with connection.cursor() as cursor:
-            cursor.execute(_WORDS, [[s for s, _ in pairs], [w for _, w in pairs]])
+            cursor.execute(_WORDS, [[s for s, _ in ordered], [w for _, w in ordered]])
             rows = cursor.fetchall()
         for system, word, _, count in rows:
             if word == TOTAL:
@@ -144,61 +192,76 @@ class _Vocabulary:
         for system, word, lexeme, count in rows:
             if word != TOTAL:
                 worth = importance(count, self.totals[system])
-                self._known[system, word] = [Lexeme(lexeme, 1.0, worth)]
+                self._known[system, word] = Lexeme(lexeme, worth)
 
-    def _look_near(self, wanted: Mapping[str, set[str]]) -> None:
-        unknown = [
-            (system, word)
-            for system in wanted
-            for word in sorted(wanted[system] - self._joins)
-            if self.totals[system] and (system, word) not in self._known
-            if 3 <= len(word) <= MAX_WORD and not word.isdigit()
-        ]
+    def _is_known(self, token: str, category: str) -> bool:
+        if token in FUNCTION_WORDS or token in form_words(category) or not token.isalnum():
+            return True
+        if token.isdigit() or any((s, token) in self._known for s in SYSTEMS.get(category, ())):
+            return True
+        return not any(self.totals.get(system) for system in SYSTEMS.get(category, ()))
+
+    def _corrections(self, token: str, asked: Asked) -> list[tuple[float, str]]:
+        found = {word: value for value, word in near_forms(token, asked.category)}
+        # The words of a system are like every short token; abbreviations are likelier.
+        if not found or len(token) > SHORTEST_WORD:
+            for system in SYSTEMS.get(asked.category, ()):
+                for value, word in self._near.get((system, token), ()):
+                    found[word] = max(found.get(word, 0.0), value)
+        ordered = sorted(((value, word) for word, value in found.items()), reverse=True)
+        return [each for each in ordered if _has_digits_of(each[1], token)][:MAX_CORRECTIONS]
+
+    def _look_near(self, asked: Sequence[Asked]) -> None:
+        unknown = sorted(
+            {
+                (system, token)
+                for each in asked
+                for token in self._tokens[each]
+                if 3 <= len(token) <= MAX_WORD and not self._is_known(token, each.category)
+                for system in SYSTEMS.get(each.category, ())
+                if self.totals.get(system)
+            }
+        )
         if not unknown:
             return
-        vectors = NgramEmbedder().vectors([word for _, word in unknown])
+        vectors = NgramEmbedder().vectors([token for _, token in unknown])
         with connection.cursor() as cursor:
             cursor.execute(
                 _NEAR_WORDS,
                 [
-                    [s for s, _ in unknown],
-                    [w for _, w in unknown],
+                    [system for system, _ in unknown],
+                    [token for _, token in unknown],
                     [literal(vector) for vector in vectors],
                     NEAR_WORDS,
                 ],
             )
-            rows = cursor.fetchall()
-        near: defaultdict[tuple[str, str], dict[str, Lexeme]] = defaultdict(dict)
-        for system, word, other, lexeme, count in rows:
-            likeness = likeness_of(word, other)
-            known = near[system, word].get(lexeme)
-            if likeness >= MIN_LIKENESS and (known is None or known.likeness < likeness):
-                worth = importance(count, self.totals[system])
-                near[system, word][lexeme] = Lexeme(lexeme, likeness, worth)
-        for key, lexemes in near.items():
-            self._known[key] = sorted(lexemes.values(), key=lambda each: -each.likeness)
+            for system, token, word in cursor:
+                value = likeness(token, word)
+                if value >= MIN_LIKENESS:
+                    self._near[system, token].append((value, word))
 
 
-def likeness_of(word: str, other: str) -> float:
-    """Return 1 for equal words, less for each character that differs."""
-    one, two = folded(word), folded(other)
-    distance = _edits(one, two)
-    return max(0.0, 1 - distance / max(3, min(len(one), len(two)))) * 0.95
+def _has_digits_of(word: str, token: str) -> bool:
+    """Return whether a correction keeps the digits: stage 3b never becomes stage 8b."""
+    digits = [c for c in word if c.isdigit()]
+    return not digits or digits == [c for c in token if c.isdigit()]
 
 
-def _edits(one: str, two: str) -> int:
-    """Return the number of edits, with a swap of neighbours as one edit."""
-    before: list[int] = []
-    row = list(range(len(two) + 1))
-    for i, a in enumerate(one, 1):
-        last, row, older = row, [i], before
-        for j, b in enumerate(two, 1):
-            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
-            if older and i > 1 and j > 1 and a == two[j - 2] and one[i - 2] == b:
-                cost = min(cost, older[j - 2] + 1)
-            row.append(cost)
-        before = last
-    return row[-1]
+def _likeliest(
+    options: Sequence[Sequence[tuple[float, str]]], most: int
+) -> list[tuple[tuple[float, str], ...]]:
+    """Return the combinations with the highest likeness."""
+    found: list[tuple[tuple[float, str], ...]] = [()]
+    for option in options:
+        longer = [(*chosen, each) for chosen in found for each in option]
+        longer.sort(key=lambda chosen: -math.prod(value for value, _ in chosen))
+        found = longer[:most]
+    return found
+
+
+def words_of(query: Query) -> set[str]:
+    """Return every word of a query, and every two neighbours as one word."""
+    return query.words | set(_pairs(query))
 
 
 def _pairs(query: Query) -> Iterator[str]:
@@ -208,9 +271,9 @@ def _pairs(query: Query) -> Iterator[str]:
             yield "".join(words)
 
 
-def _entries(searches: Sequence[tuple[int, str, Resolved]]) -> Iterator[tuple[int, Found]]:
+def _entries(searches: Sequence[tuple[str, Resolved]]) -> Iterator[tuple[int, Found]]:
     rows = []
-    for at, (_, system, query) in enumerate(searches):
+    for at, (system, query) in enumerate(searches):
         terms, vector = _terms(query)
         if terms:
             rows.append((at, system, terms, vector, query.weight))
@@ -221,7 +284,7 @@ def _entries(searches: Sequence[tuple[int, str, Resolved]]) -> Iterator[tuple[in
             _ENTRIES, [*(list(column) for column in zip(*rows, strict=True)), MAX_ENTRIES]
         )
         for at, *columns in cursor:
-            yield at, Found(searches[at][1], *columns)
+            yield at, Found(searches[at][0], *columns)
 
 
 def _terms(query: Resolved) -> tuple[str, str]:
@@ -232,12 +295,12 @@ def _terms(query: Resolved) -> tuple[str, str]:
         for option in idea.alternatives:
             total = sum(term.weight for term in option) or 1.0
             for term in option:
-                for lexeme in term.lexemes:
-                    text = ("-" if term.is_negated else "") + lexeme.text
-                    weight = idea.weight * term.weight / total * lexeme.likeness
-                    weights[text] = max(weights[text], weight)
-                    if not term.is_negated:
-                        rarity[lexeme.text] = lexeme.importance
+                if term.lexeme is None:
+                    continue
+                text = (NEGATED if term.is_negated else "") + term.lexeme.text
+                weights[text] = max(weights[text], idea.weight * term.weight / total)
+                if not term.is_negated:
+                    rarity[term.lexeme.text] = term.lexeme.importance
     for number, join in query.joins.items():
         weights[join] = sum(idea.weight for idea in query.ideas[number : number + 2])
         rarity[join] = 9.0
@@ -283,10 +346,10 @@ JOIN code_search_words w ON w.system_id = q.system
 GROUP BY q.system, q.word, w.lexeme
 """
 _NEAR_WORDS = """
-SELECT q.system, q.word, near.word, near.lexeme, near.entry_count
+SELECT q.system, q.word, near.word
 FROM unnest(%s::text[], %s::text[], %s::halfvec[]) AS q (system, word, grams)
 CROSS JOIN LATERAL (
-  SELECT w.word, w.lexeme, w.entry_count FROM code_search_words w
+  SELECT w.word FROM code_search_words w
   WHERE w.system_id = q.system AND w.length BETWEEN length(q.word) - 2 AND length(q.word) + 2
   ORDER BY w.grams <#> q.grams LIMIT %s
 ) near
