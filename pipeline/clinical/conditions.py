@@ -112,7 +112,11 @@ def _day(printed: Printed, text: str | None, attribute: str, flags: list[str]) -
     plain = re.sub(r"^(?:onset(?:[ ]date)?|began|started|beginning|starting)\b[: ]*(?:of|was)?",
                    "", text.strip(), flags=re.I)  # fmt: skip
     day, raised = partial_date(
-        plain, encounter_date=printed.facts.encounter_date, is_past=True, attribute=attribute
+        plain,
+        encounter_date=printed.facts.encounter_date,
+        order=printed.order,
+        is_past=True,
+        attribute=attribute,
     )
     flags.extend(raised)
     return day

@@ -20,6 +20,7 @@ def day_of_event(printed: Printed, attribute: str, flags: list[str]) -> str | No
     read, doubts = partial_date(
         printed.start,
         encounter_date=facts.encounter_date,
+        order=printed.order,
         known=(facts.entity_date,) if facts.entity_date else (),
         attribute=attribute,
     )

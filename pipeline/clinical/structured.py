@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from pipeline.clinical.date_forms import DateOrder
 from pipeline.clinical.facts import EntityFacts
 
 
@@ -24,6 +25,8 @@ class Printed:
     facts: EntityFacts
     decimal_sign: str | None = None
     """`.` or `,`: the decimal sign that the page of the entity proves, if one."""
+    date_order: str | None = None
+    """Value of `date_forms.DateOrder`: the order of day and month that the page's dates prove."""
     ingredient: str | None = None
     strength: str | None = None
     dose: str | None = None
@@ -45,6 +48,11 @@ class Printed:
     reaction: str | None = None
     product: str | None = None
     dose_number: str | None = None
+
+    @property
+    def order(self) -> DateOrder | None:
+        """The order of day and month; None if the page proves none."""
+        return DateOrder(self.date_order) if self.date_order else None
 
 
 @dataclass(frozen=True, kw_only=True)

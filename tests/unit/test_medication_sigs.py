@@ -292,3 +292,27 @@ def test_a_combination_by_name_has_two_strengths() -> None:
     assert found.dose.number is None
     assert found.daily_dose is None
     assert flags == ()
+
+
+@pytest.mark.parametrize(
+    ("dose", "sign", "number"),
+    [
+        ("1,250 mg", None, "1250"),
+        ("1,250 mg", ".", "1250"),
+        ("1,250 mg", ",", ""),
+        ("3,125 mg", None, ""),
+        ("3,125 mg", ".", "3125"),
+        ("3.125 mg", None, "3.125"),
+        ("3.125 mg", ",", ""),
+        ("2,5 mg", None, "2.5"),
+        ("2,5 mg", ",", "2.5"),
+        ("2,5 mg", ".", ""),
+        ("1,200,000 units", None, "1200000"),
+    ],
+)
+def test_a_figure_with_two_readings_needs_proof(dose: str, sign: str | None, number: str) -> None:
+    found, flags = structured(dose=dose, decimal_sign=sign)
+    assert found.dose is not None
+    assert (found.dose.number is None) is (number == "")
+    assert number == "" or str(found.dose.number) == number
+    assert flags == (() if number else ("dose_not_understood:dose",))

@@ -55,6 +55,10 @@ _COMMA = (
 """A decimal comma is certain if no reader takes the comma for a sign of thousands."""
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{2}0")
 """A thousand or a decimal: `1.000`, `2.500`. A decimal such as 3.125 ends otherwise."""
+_FIGURE_RUN = re.compile(r"[0-9][0-9.,]*")
+_GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+")
+_DECIMAL_COMMA = re.compile(r"[0-9]+,[0-9]{1,2}")
+_DECIMAL_THREE = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 _FRACTION = r"(?:(?:[0-9]{1,2}[ ](?:and[ ])?)?(?:1/2|1/3|1/4|2/3|3/4))"
 _SPOKEN = (
     rf"(?:{_COUNT_WORD}[ ]and[ ](?:a[ ]|one[- ])?half|one[- ]half|half|(?:a|one)[ ]quarter|quarter"
@@ -116,8 +120,33 @@ def plain(text: str) -> str:
     return " ".join(text.translate(_SIGNS).lower().split())
 
 
-def dose_of(text: str, *, is_combination: bool = False, is_as_needed: bool = False) -> ReadDose:
-    """Read what is taken each time.
+def has_one_reading(text: str, decimal_sign: str | None) -> bool:
+    """Return whether no figure of a text can be a thousand times larger with the other sign.
+
+    `1,250` is a thousand and more unless the page writes decimal commas: a decimal has no last
+    zero. `3,125` needs a page that writes decimal points.
+    """
+    for m in _FIGURE_RUN.finditer(text):
+        figures = m.group().rstrip(".,")
+        if _GROUPED.fullmatch(figures):
+            certain = figures.count(",") > 1 or figures.endswith("0")
+            if decimal_sign == "," or (decimal_sign is None and not certain):
+                return False
+        elif (_DECIMAL_COMMA.fullmatch(figures) and decimal_sign == ".") or (
+            _DECIMAL_THREE.fullmatch(figures) and decimal_sign == ","
+        ):
+            return False
+    return True
+
+
+def dose_of(
+    text: str,
+    *,
+    is_combination: bool = False,
+    is_as_needed: bool = False,
+    decimal_sign: str | None = None,
+) -> ReadDose:
+    """Read what is taken each time. `decimal_sign` is the sign that the page proves.
 
     `5-10 mg` is a range or a product with two ingredients. The figures are a range only if the dose
     is taken as needed, no name says that the product is a combination, and the figures are near.
@@ -125,7 +154,7 @@ def dose_of(text: str, *, is_combination: bool = False, is_as_needed: bool = Fal
     printed = " ".join(text.split())
     low = plain(text)
     nothing = ReadDose(quantity=Quantity(printed=printed), is_understood=False)
-    if not low or len(low) > _LONGEST:
+    if not low or len(low) > _LONGEST or not has_one_reading(low, decimal_sign):
         return nothing
     if m := _PIECES.fullmatch(low):
         return _of_pieces(printed, m) or nothing
@@ -133,7 +162,7 @@ def dose_of(text: str, *, is_combination: bool = False, is_as_needed: bool = Fal
         return same
     m = _DOSE.fullmatch(low) or _UNIT_TWICE.fullmatch(low)
     quantity = _quantity(printed, m) if m else None
-    contents = strength_of(text, is_combination=is_combination) or ()
+    contents = strength_of(text, is_combination=is_combination, decimal_sign=decimal_sign) or ()
     if quantity is not None and quantity.high is not None and _HYPHENATED.match(low):
         is_range = (
             is_as_needed
@@ -234,7 +263,9 @@ def _as_printed(printed: str, unit: str) -> str:
     return shown[at : at + len(unit)].strip() if same and at >= 0 else unit.strip()
 
 
-def strength_of(text: str, *, is_combination: bool = False) -> tuple[Quantity, ...] | None:
+def strength_of(
+    text: str, *, is_combination: bool = False, decimal_sign: str | None = None
+) -> tuple[Quantity, ...] | None:
     """Read what a product contains: one quantity per ingredient; None if not understood.
 
     `is_combination` says that the name of the product names several ingredients.
@@ -244,7 +275,7 @@ def strength_of(text: str, *, is_combination: bool = False) -> tuple[Quantity, .
     """
     printed = " ".join(text.split())
     low = plain(text)
-    if not low or len(low) > _LONGEST:
+    if not low or len(low) > _LONGEST or not has_one_reading(low, decimal_sign):
         return None
     at, parts, is_hyphenated = 0, list[tuple[Decimal, str | None]](), False
     while True:

@@ -39,7 +39,8 @@ def medication_attributes(printed: Printed) -> Structured:
     flags = list[str]()
     route = route_word(printed.route) if printed.route else None
     is_combination = _is_combination(printed)
-    plain_dose = dose_of(printed.dose) if printed.dose else None
+    sign = printed.decimal_sign
+    plain_dose = dose_of(printed.dose, decimal_sign=sign) if printed.dose else None
     timing = _timing(printed.frequency, plain_dose, route)
     if timing is not None and _EXCEPTION.search(facts.quote):
         timing = ReadTiming(timing=Timing(printed=timing.timing.printed), is_understood=False)
@@ -50,16 +51,18 @@ def medication_attributes(printed: Printed) -> Structured:
             printed.dose,
             is_combination=is_combination,
             is_as_needed=timing is not None and timing.timing.as_needed,
+            decimal_sign=sign,
         )
         if printed.dose
         else None
     )
     if dose is not None and (not dose.is_understood or _has_two_counts(dose, timing)):
         flags.append(flagged(EnrichmentFlag.DOSE_NOT_UNDERSTOOD, "dose"))
-    strength, is_strength_read = _strength(printed.strength, dose, is_combination)
+    strength, is_strength_read = _strength(printed, dose, is_combination)
     if not is_strength_read:
         flags.append(flagged(EnrichmentFlag.DOSE_NOT_UNDERSTOOD, "strength"))
-    previous = dose_of(facts.previous_dose) if facts.previous_dose else None
+    old = facts.previous_dose
+    previous = dose_of(old, decimal_sign=sign) if old else None
     if previous is not None and not previous.is_understood:
         flags.append(flagged(EnrichmentFlag.DOSE_NOT_UNDERSTOOD, "previous_dose"))
     start, stop = _dates(printed, flags)
@@ -112,10 +115,12 @@ def _has_two_counts(dose: ReadDose, timing: ReadTiming | None) -> bool:
 
 
 def _strength(
-    text: str | None, dose: ReadDose | None, is_combination: bool
+    printed: Printed, dose: ReadDose | None, is_combination: bool
 ) -> tuple[tuple[Quantity, ...], bool]:
     """Return the strength, and whether the printed strength was understood."""
-    found = strength_of(text, is_combination=is_combination) if text and text.strip() else ()
+    text = (printed.strength or "").strip()
+    sign = printed.decimal_sign
+    found = strength_of(text, is_combination=is_combination, decimal_sign=sign) if text else ()
     if found is None:
         return (), False
     return found or (dose.strength if dose else ()), True
@@ -145,7 +150,9 @@ def _dates(printed: Printed, flags: list[str]) -> tuple[str | None, str | None]:
     found: dict[str, str | None] = {"start": None, "stop": None}
     for name, text in (("start", printed.start), ("stop", printed.stop)):
         if text and text.strip():
-            found[name], doubts = partial_date(text, encounter_date=day, attribute=name)
+            found[name], doubts = partial_date(
+                text, encounter_date=day, order=printed.order, attribute=name
+            )
             flags.extend(doubts)
     start, stop = found["start"], found["stop"]
     if start and stop:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pipeline.clinical.date_forms import DateOrder, orders_in
 from pipeline.clinical.enrichment_flags import EnrichmentFlag, flagged
 from pipeline.clinical.evidence import evidence_of
 from pipeline.clinical.facts import Candidate, EntityFacts
@@ -50,7 +51,15 @@ def enriched(
     try:
         evidence = evidence_of(facts, slices, neighbours)
         found = of_pass1(facts) if reply is None else grounded(facts, reply, second, evidence)
-        built = structured(replace(found.printed, decimal_sign=_decimal_sign(facts, slices)))
+        coded = replace(facts, code=found.code.token if found.code else None)
+        built = structured(
+            replace(
+                found.printed,
+                facts=coded,
+                decimal_sign=_decimal_sign(facts, slices),
+                date_order=_date_order(facts, slices),
+            )
+        )
     except (ValueError, ArithmeticError, LookupError):
         # A text that no rule foresees costs its entity, not the zone.
         return Enriched(attributes={}, flags=(flagged(EnrichmentFlag.NOT_ENRICHED),))
@@ -61,6 +70,13 @@ def enriched(
         flags=tuple(dict.fromkeys((*missing, *found.flags, *built.flags))),
         second_reading=found.second_reading or None,
     )
+
+
+def _date_order(facts: EntityFacts, slices: Sequence[PageSlice]) -> str | None:
+    """Return the order of day and month on the page of an entity, if the page proves one."""
+    texts = (part.text for part in slices if part.page == facts.page)
+    orders = set[DateOrder]().union(*map(orders_in, texts))
+    return orders.pop().value if len(orders) == 1 else None
 
 
 def _decimal_sign(facts: EntityFacts, slices: Sequence[PageSlice]) -> DecimalSign | None:

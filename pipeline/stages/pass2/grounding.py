@@ -19,7 +19,7 @@ from pipeline.providers.local.enrichment.code_choice import choose
 from pipeline.providers.schemas import FoundAttributes
 from pipeline.stages.pass2.attribute_checks import is_same, is_shown
 
-_NO_TEXT = frozenset({"facts", "decimal_sign"})
+_NO_TEXT = frozenset({"facts", "decimal_sign", "date_order"})
 ATTRIBUTES = tuple(each.name for each in fields(Printed) if each.name not in _NO_TEXT)
 """The attributes of a reply that the page must show."""
 _PASS1 = (
