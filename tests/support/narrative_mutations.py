@@ -227,7 +227,10 @@ _STATUS = (
     (r"\btakes\b", ("no longer takes",)),
     (r"\bwas not taken\b", ("was taken",)),
     (r"\bhistory of\b", ("new diagnosis of",)),
-    (r"\bhad (?!no\b|a history|[^.;]*\bpast\b)(?=[a-z])", ("had a history of ", "previously had ")),
+    (
+        r"(?<!previously )\bhad (?!no\b|a history|[^.;]*\bpast\b)(?=[a-z])",
+        ("had a history of ", "previously had "),
+    ),
     (r"\bhas (?!no\b|a \w*\s?history)(?=[a-z])", ("has a history of ",)),
 )
 

@@ -131,12 +131,21 @@ def _states_value(told: Told, parts: Sequence[_Part]) -> bool:
     """Return whether the sentence gives the result: a name alone could state its opposite."""
     if told.kinds("high", "low", "normal", "abnormal", "critical"):
         return True
-    return any(item.kind in (PartKind.AMOUNT, PartKind.TEXT) for item, _ in parts)
+    return any(
+        item.kind is PartKind.TEXT
+        or (item.kind is PartKind.AMOUNT and "range" not in context.split(" "))
+        for item, context in parts
+    )
 
 
 def _is_own(stated: StatedDate | None, known: CitedEntity) -> bool:
-    dates = (*known.own_dates, *known.stops)
+    dates = (*known.own_dates, *known.stops, *_onsets(known))
     return stated is not None and any(stated.fits(each) for each in dates)
+
+
+def _onsets(known: CitedEntity) -> tuple[str, ...]:
+    """Return the onset of a condition: the day of a stroke is its onset."""
+    return known.starts if known.facts.category in ("condition", "symptom") else ()
 
 
 def _date_fits(stated: StatedDate, context: str, known: CitedEntity) -> bool:
@@ -145,6 +154,8 @@ def _date_fits(stated: StatedDate, context: str, known: CitedEntity) -> bool:
         return any(stated.fits(each) for each in known.starts)
     if words & _STOP_CONTEXT:
         return any(stated.fits(each) for each in known.stops)
+    if any(stated.fits(each) for each in _onsets(known)):
+        return True
     own = known.own_dates
     encounter = known.facts.encounter_date
     if own:
@@ -279,7 +290,9 @@ def _status(told: Told, known: CitedEntity) -> Iterator[str]:
             yield reason(UnsupportedReason.STATUS, cue.text)
         if kind == "changed" and status != "changed":
             yield reason(UnsupportedReason.STATUS, cue.text)
-        if kind == "started" and not said:
+        if kind == "started" and said - {"planned"}:
+            yield reason(UnsupportedReason.STATUS, cue.text)
+        elif kind == "started" and not said:
             again = bool(_AGAIN_WORDS & set(cue.words))
             stated = known.vocabulary & (_AGAIN_WORDS if again else _START_WORDS)
             if status in _NOT_TAKEN or not (stated or (known.starts and not again)):

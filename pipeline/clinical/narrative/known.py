@@ -59,6 +59,8 @@ class CitedEntity:
     stops: tuple[str, ...]
     vocabulary: frozenset[str]
     """All words of the entity."""
+    own_words: frozenset[str]
+    """The words without those of the quote, which may contain other names."""
     quote: tuple[str, ...]
 
     @property
@@ -126,8 +128,8 @@ def known_of(facts: EntityFacts) -> CitedEntity:
     timing_printed = _printed(attributes.get("timing"))
     results = _result_words(facts)
     quote = "" if _DOUBTS & set(words_of(facts.quote)) else facts.quote
-    spoken = [quote, facts.name, facts.code_display or "", facts.reaction or ""]
-    spoken += _strings(attributes)
+    spoken = [facts.name, facts.code_display or "", facts.reaction or "", *_strings(attributes)]
+    own_words = frozenset(_one(word) for text in spoken for word in words_of(text)) - results
     return CitedEntity(
         facts=facts,
         names=frozenset(_names(facts)),
@@ -145,7 +147,8 @@ def known_of(facts: EntityFacts) -> CitedEntity:
         ),
         starts=tuple(iso_dates(attributes.get("start"), attributes.get("onset"))),
         stops=tuple(iso_dates(attributes.get("stop"), attributes.get("abatement"))),
-        vocabulary=frozenset(_one(word) for text in spoken for word in words_of(text)) - results,
+        vocabulary=own_words | frozenset(_one(word) for word in words_of(quote)) - results,
+        own_words=own_words,
         quote=words_of(facts.quote),
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.clinical.narrative.items import PartKind, SentencePart, clauses_of
-from pipeline.clinical.narrative.known import CitedEntity
+from pipeline.clinical.narrative.known import CitedEntity, singular
 
 _SEPARATORS = {PartKind.BREAK, PartKind.END}
 _PARTS = {PartKind.AMOUNT, PartKind.FREQUENCY, PartKind.ROUTE, PartKind.TEXT}
@@ -22,6 +22,7 @@ _NEAREST = {
     "high", "low", "normal", "abnormal", "critical",
     "left", "right", "bilateral", "mild", "moderate", "severe",
 }  # fmt: skip
+_COPULAS = {"is", "are", "was", "were", "remains"}
 _TREATED = {"treated", "managed"}
 _PERSON_LINKS = {"in", "of", "by", "for", "from", "to"}
 
@@ -122,6 +123,9 @@ class _Clause:
                 self._word(at, item)
             elif item.text == "for" and item.kind is PartKind.FUNCTION:
                 self._purpose(at)
+            elif item.text == "as" and self._verb_follows(at):
+                # "warfarin was stopped, as was lisinopril" borrows the statement of another clause.
+                self.strays.append(item)
         for each in self.told:
             if not any(_SCOPED.get(kind) == "person" for kind, _ in each.cues):
                 each.cues += person
@@ -129,6 +133,9 @@ class _Clause:
                 each.dates = list(dates)
         self._respectively()
         self._alternatives()
+
+    def _verb_follows(self, at: int) -> bool:
+        return at + 1 < len(self.items) and self.items[at + 1].kind is PartKind.VERB
 
     def _alternatives(self) -> None:
         """Set aside each `or` after which no name is denied: a choice leaves both in doubt."""
@@ -484,10 +491,24 @@ class _Clause:
         before = [told for told in self.told if told.at < at]
         choices = [*before[-1:], *ahead[:1]] or ([self._before] if self._before else [])
         for told in choices:
-            if any(self.cited[i].has(item.words) for i in told.name.sources):
-                told.words.append(item)
-                return
+            beside = told in self.told and self._is_beside(at, told.at)
+            for known in (self.cited[i] for i in told.name.sources):
+                own = all(word in known.own_words for word in singular(item.words))
+                # A quote may contain other names: its words must stand beside the name.
+                if own or (beside and known.has(item.words)):
+                    told.words.append(item)
+                    return
         self.strays.append(item)
+
+    def _is_beside(self, at: int, name: int) -> bool:
+        """Return whether only words of one phrase stand between a word and a name."""
+        between = self.items[min(at, name) + 1 : max(at, name)]
+        return all(
+            item.kind is PartKind.WORD
+            or (item.kind is PartKind.CUE and item.phrase.kind in _NEAREST)
+            or (name < at and item.text in _COPULAS)
+            for item in between
+        )
 
     def _purpose(self, at: int) -> None:
         for index in range(at + 1, len(self.items)):
