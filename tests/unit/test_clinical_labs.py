@@ -419,6 +419,15 @@ def test_a_number_with_a_power_is_not_compared_with_a_range_without_one() -> Non
     assert (found.computed_flag, flags) == (None, ())
 
 
+@pytest.mark.parametrize("value", ["135 L", "135 H", "135 (L)", "135*", "135↓", "L 135", "135L"])
+def test_a_flag_behind_a_value_is_no_unit(value: str) -> None:
+    found, flags = lab("Sodium", value, None, "136-145")
+
+    assert found.value is not None
+    assert (found.value.number, found.value.unit, found.computed_flag) == (None, None, None)
+    assert flags == ("number_not_understood:value",)
+
+
 def test_several_expected_words_are_one_range() -> None:
     assert read_range("Negative/Trace").range.text == "Negative/Trace"
     assert read_range("None seen or Few").range.text == "None seen or Few"

@@ -243,6 +243,8 @@ def test_the_analyte_decides_between_two_meanings() -> None:
     assert ucum_code("m/uL", name="RBC") == "10*6/uL"
     assert ucum_code("EU/dL", name="Urobilinogen") == "{Ehrlich'U}/dL"
     assert ucum_code("IU/L", name="ALT") == "[IU]/L"
+    assert ucum_code("L", name="Sodium") is None
+    assert ucum_code("L", name="Urine volume") == "L"
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,9 @@ def ucum_code(
 
 @lru_cache(maxsize=4096)
 def _code_of(text: str, context: UnitContext, name: str) -> str | None:
+    if context is UnitContext.LAB and text in ("L", "l") and "volume" not in name.casefold():
+        # Behind a result the letter is the flag of a low value.
+        return None
     contexts = _contexts(context, name)
     whole = _lookup(text, "whole", contexts)
     if whole is not None:
