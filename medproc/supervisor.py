@@ -1,4 +1,4 @@
-"""`python -m medproc.supervisor up|demo`: the whole service in the foreground.
+"""`python -m medproc.supervisor up|demo|codes`: the whole service, or one load, in the foreground.
 
 The supervisor starts the embedded servers, migrates, and runs console, workers and scheduler as
 children. Ctrl-C, SIGTERM, the death of a child and the death of the supervisor end all children.
@@ -27,7 +27,7 @@ import django
 import psycopg
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import SystemCheckError
+from django.core.management.base import CommandError, SystemCheckError
 from django.db import OperationalError
 
 from medproc import embedded, ports, private, startup
@@ -41,6 +41,7 @@ from medproc.children import (
     refuse_beside_survivors,
 )
 from medproc.env import PROJECT_ROOT
+from pipeline.core.errors import MedprocError
 from pipeline.core.server_faults import refusal_line
 
 DEMO_USER = "demo"
@@ -57,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     up_parser.add_argument("--port", default="8000")
     demo_parser = verbs.add_parser("demo", help="process files end to end and show one")
     demo_parser.add_argument("files", nargs="+", type=Path)
+    codes_parser = verbs.add_parser("codes", help="load code systems from their packages")
+    codes_parser.add_argument("systems", nargs="+")
     options = parser.parse_args(arguments)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
     os.chdir(PROJECT_ROOT)
@@ -75,13 +78,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with _alone():
                 call_command("migrate", verbosity=0, interactive=False)
                 _load_codes()
+                if options.verb == "codes":
+                    for system in options.systems:
+                        call_command("load_codes", system)
+                    return 0
                 login = _demo_login()
             # The last head is recorded after the end of all children, before the server stops.
             with serving("medproc", level=logging.DEBUG):
                 if options.verb == "up":
                     return up(port=port, login=login, stopping=stopping)
                 return demo(options.files, stopping=stopping)
-    except (OSError, SystemCheckError, *_REPORTED) as error:
+    except (OSError, SystemCheckError, CommandError, MedprocError, *_REPORTED) as error:
         _print_line(_reason(error), stream=sys.stderr)
     except OperationalError as error:
         line = refusal_line(error)
