@@ -61,6 +61,7 @@ _UNIT_NAMES = {
         "week": "week weeks",
         "hour": "hour hours hr hrs",
         "month": "month months",
+        "min": "min minute minutes",
         "second": "second seconds sec secs s",
     }.items()
     for name in names.split(" ")
@@ -137,7 +138,7 @@ def read_amount(
     comparator, at = _comparator(tokens, at)
     negative = False
     if _is_sign(tokens, at):
-        negative, at = True, at + 1
+        negative, at = tokens[at].text == "-", at + 1
     first = _number(tokens, at)
     if first is None:
         return None
@@ -212,11 +213,11 @@ def _with_unit(amount: StatedAmount, unit: str) -> StatedAmount:
 
 
 def _is_sign(tokens: Sequence[SentenceToken], at: int) -> bool:
-    """Return whether a dash begins a word and a number follows without a space."""
+    """Return whether a sign begins a word and a number follows without a space."""
     part = tokens[at : at + 2]
     return (
         len(part) == 2
-        and part[0].text == "-"
+        and part[0].text in ("-", "+")
         and part[0].spaced
         and part[1].is_number
         and not part[1].spaced
@@ -264,13 +265,14 @@ def _unit(tokens: Sequence[SentenceToken], at: int, known: frozenset[str]) -> tu
         if hyphened[0] and at + 1 < len(tokens) and tokens[at + 1].is_word:
             return hyphened
     unit, after = _simple_unit(tokens, at, known)
-    # "400 mg/5 mL" and "100 units/mL" are amounts per volume.
-    slash = unit and "/" not in unit and after + 1 < len(tokens) and tokens[after].text == "/"
-    if not slash:
-        return unit, after
-    number = tokens[after + 1].text if tokens[after + 1].is_number else ""
-    per, end = _simple_unit(tokens, after + (2 if number else 1), known)
-    return (f"{unit}/{number}{per}", end) if per else (unit, after)
+    # "400 mg/5 mL", "100 units/mL" and "0.05 mcg/kg/min" are amounts per something.
+    while unit and after + 1 < len(tokens) and tokens[after].text == "/":
+        number = tokens[after + 1].text if tokens[after + 1].is_number else ""
+        per, end = _simple_unit(tokens, after + (2 if number else 1), known)
+        if not per:
+            break
+        unit, after = f"{unit}/{number}{per}", end
+    return unit, after
 
 
 def _simple_unit(

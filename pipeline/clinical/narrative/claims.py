@@ -25,6 +25,10 @@ _GENERAL_PERSONS = {
 }  # fmt: skip
 _START_WORDS = {"start", "started", "begin", "began", "initiate", "initiated", "new", "newly"}
 _AGAIN_WORDS = {"resume", "resumed", "restart", "restarted", "resuming", "resumes"}
+_MOST_RUNS = 40
+"""Numbers that one name may have; more of them are no prose."""
+_LONGEST_RUN = 5
+"""Numbers that one entity may have in a sentence: value, conversion, range, dose, strength."""
 _GOES_ON = {"continued", "continues", "continue", "remains", "ongoing", "maintained", "current"}
 _DENIAL_IN_NAME = {"no", "not", "without", "non", "negative", "never", "absent"}
 _SIDES = ("left", "right", "bilateral")
@@ -43,6 +47,8 @@ def reasons_for(
     A name without numbers and dates speaks of all entities of that name.
     """
     runs = list(_runs(told))
+    if len(runs) > _MOST_RUNS:
+        return [reason(UnsupportedReason.NUMBER, told.name.text)], frozenset()
     if not any(run for run in runs):
         found = [why for _, known in candidates for why in _of_one(told, (), known)]
         return found, frozenset(i for i, _ in candidates)
@@ -57,7 +63,7 @@ def reasons_for(
     def split(begin: int) -> tuple[tuple[int, ...], ...] | None:
         if begin == len(runs):
             return ()
-        for end in range(len(runs), begin, -1):
+        for end in range(min(len(runs), begin + _LONGEST_RUN), begin, -1):
             rest = split(end) if fitting(begin, end) else None
             if rest is not None:
                 return (fitting(begin, end), *rest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -58,17 +58,18 @@ class SentencePart:
 _BREAKS = {",", "and", "or", "&", "nor", "plus", "/"}
 _ENDS = {".", ";", "but", "however", "while", "whereas", "although", "though", "yet"}
 _LONGEST_NAME = 24
+_MARKS_IN_NAMES = "-/(),'%&[]#"
 
 
 def items_of(text: str, cited: Sequence[CitedEntity]) -> list[SentencePart]:
     """Return the parts of a sentence in order."""
     tokens = tokens_of(text)
-    units = frozenset(unit for known in cited for unit in known.units)
+    index = _index_of(cited)
     found: list[SentencePart] = []
     results: frozenset[tuple[str, ...]] = frozenset()
     at = depth = 0
     while at < len(tokens):
-        item, after = _next(tokens, at, cited, units)
+        item, after = _next(tokens, at, index)
         if item.words[1:] in results and item.phrase.begins_with_verb:
             # "was negative" states the result of a test here, and denies nothing.
             item = SentencePart(kind=PartKind.VERB, text=item.words[0], words=item.words[:1])
@@ -98,19 +99,17 @@ def _in_brackets(item: SentencePart) -> SentencePart:
     )
 
 
-def _next(
-    tokens: Sequence[SentenceToken], at: int, cited: Sequence[CitedEntity], units: frozenset[str]
-) -> tuple[SentencePart, int]:
+def _next(tokens: Sequence[SentenceToken], at: int, index: NameIndex) -> tuple[SentencePart, int]:
     """Return the longest part that begins at a token; a name wins over a cue of its length."""
     options = [
         found
         for found in (
-            _name(tokens, at, cited),
-            _attribute(tokens, at, cited),
+            _name(tokens, at, index),
+            _attribute(tokens, at, index),
             _dated(tokens, at),
             _timed(tokens, at),
             _phrase(tokens, at),
-            _amount(tokens, at, units),
+            _amount(tokens, at, index.units),
         )
         if found is not None
     ]
@@ -123,43 +122,64 @@ def _next(
 _Found = tuple[SentencePart, int] | None
 
 
-def _name(tokens: Sequence[SentenceToken], at: int, cited: Sequence[CitedEntity]) -> _Found:
+@dataclass(frozen=True, kw_only=True)
+class NameIndex:
+    """The cited entities by their names and by their attributes in words."""
+
+    names: Mapping[tuple[str, ...], frozenset[int]]
+    printed: Mapping[tuple[str, ...], frozenset[int]]
+    """Names with their marks."""
+    texts: Mapping[tuple[str, ...], frozenset[int]]
+    units: frozenset[str]
+
+
+def _index_of(cited: Sequence[CitedEntity]) -> NameIndex:
+    return NameIndex(
+        names=_sources(known.names for known in cited),
+        printed=_sources([known.printed_name] for known in cited),
+        texts=_sources(known.texts for known in cited),
+        units=frozenset(unit for known in cited for unit in known.units),
+    )
+
+
+def _sources(
+    keys_of_each: Iterable[Iterable[tuple[str, ...]]],
+) -> dict[tuple[str, ...], frozenset[int]]:
+    found: dict[tuple[str, ...], set[int]] = {}
+    for number, keys in enumerate(keys_of_each):
+        for key in keys:
+            found.setdefault(key, set()).add(number)
+    return {key: frozenset(numbers) for key, numbers in found.items()}
+
+
+def _name(tokens: Sequence[SentenceToken], at: int, index: NameIndex) -> _Found:
     if not (tokens[at].is_word or tokens[at].is_number):
         return None
     best: _Found = None
+    nothing: frozenset[int] = frozenset()
     for end in range(at + 1, min(len(tokens), at + _LONGEST_NAME) + 1):
-        if not (tokens[end - 1].is_word or tokens[end - 1].is_number):
-            if tokens[end - 1].text not in "-/(),'%&[]#":
-                break
-            if not any(
-                tuple(t.text for t in tokens[at:end]) == known.printed_name for known in cited
-            ):
-                continue
-        words = singular(tuple(t.text for t in tokens[at:end] if t.is_word or t.is_number))
+        last = tokens[end - 1]
         printed = tuple(t.text for t in tokens[at:end])
-        sources = frozenset(
-            i
-            for i, known in enumerate(cited)
-            if words in known.names or printed == known.printed_name
-        )
+        sources = index.printed.get(printed, nothing)
+        words = singular(tuple(t.text for t in tokens[at:end] if t.is_word or t.is_number))
+        if last.is_word or last.is_number:
+            sources |= index.names.get(words, nothing)
+        elif last.text not in _MARKS_IN_NAMES:
+            break
         if sources:
-            text = " ".join(t.text for t in tokens[at:end])
+            text = " ".join(printed)
             best = SentencePart(kind=PartKind.NAME, text=text, words=words, sources=sources), end
     return best
 
 
-def _attribute(tokens: Sequence[SentenceToken], at: int, cited: Sequence[CitedEntity]) -> _Found:
+def _attribute(tokens: Sequence[SentenceToken], at: int, index: NameIndex) -> _Found:
     best: _Found = None
     for end in range(at + 1, min(len(tokens), at + _LONGEST_NAME) + 1):
         words = tuple(t.text for t in tokens[at:end])
-        sources = frozenset(i for i, known in enumerate(cited) if words in known.texts)
+        sources = index.texts.get(words)
         if sources:
-            best = (
-                SentencePart(
-                    kind=PartKind.TEXT, text=" ".join(words), words=words, sources=sources
-                ),
-                end,
-            )
+            text = " ".join(words)
+            best = SentencePart(kind=PartKind.TEXT, text=text, words=words, sources=sources), end
     return best
 
 

@@ -266,6 +266,8 @@ def _texts(facts: EntityFacts) -> Iterator[str]:
         yield str(attributes.get("value_text") or "")
     if facts.frequency and timing.ordered(facts.frequency) is None:
         yield facts.frequency
+    if facts.route and not timing.routes_in(facts.route):
+        yield facts.route
     if facts.reference_range and not amounts_in(facts.reference_range):
         yield facts.reference_range
 
