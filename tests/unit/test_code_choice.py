@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.clinical.facts import Candidate
-from pipeline.providers.local.enrichment.code_choice import Choice, choose
+from pipeline.providers.local.enrichment.code_choice import CodeChoice, choose
 from tests.support.enriched_text import evidence_in, facts_of
 
 DIABETES = (
@@ -92,7 +92,7 @@ CASES: tuple[tuple[str, str, tuple[tuple[str, str], ...], str | None], ...] = (
 
 def _chosen(
     text: str, quote: str, codes: tuple[tuple[str, str], ...], system: str = "ICD10CM"
-) -> Choice:
+) -> CodeChoice:
     offered = tuple(
         Candidate(system=system, code=code, display=display, score=0.5) for code, display in codes
     )
@@ -116,7 +116,7 @@ def test_a_code_supported_by_the_text_is_chosen(
 def test_two_codes_that_fit_equally_well_are_uncertain() -> None:
     codes = (("A", "Asthma, unspecified"), ("B", "Unspecified asthma"))
 
-    assert _chosen("Asthma.", "Asthma", codes) == Choice(is_uncertain=True)
+    assert _chosen("Asthma.", "Asthma", codes) == CodeChoice(is_uncertain=True)
 
 
 DRUGS = (

@@ -15,7 +15,7 @@ from pipeline.providers.local.enrichment import condition_codes, drug_codes, lab
 
 
 @dataclass(frozen=True)
-class Choice:
+class CodeChoice:
     """One code of a shortlist, or none."""
 
     code: Candidate | None = None
@@ -37,28 +37,28 @@ _FITS: dict[str, Fit] = {
 }
 
 
-def choose(facts: EntityFacts, evidence: Evidence) -> Choice:
+def choose(facts: EntityFacts, evidence: Evidence) -> CodeChoice:
     """Return the one code that the text supports.
 
     Codes of different systems do not compete: the shortlist's order decides between the systems.
     """
     fit = _FITS.get(facts.category)
     if fit is None or not facts.candidates:
-        return Choice()
+        return CodeChoice()
     fitting = [
         (words, candidate)
         for candidate in facts.candidates
         if (words := fit(candidate, facts, evidence)) is not None
     ]
     if not fitting:
-        return Choice()
+        return CodeChoice()
     system = fitting[0][1].system
     own = [(words, candidate) for words, candidate in fitting if candidate.system == system]
     most = max(words for words, _ in own)
     best = _without_headings([candidate for words, candidate in own if words == most])
     if len(best) != 1 or _is_outdone(best[0], facts, evidence):
-        return Choice(is_uncertain=True)
-    return Choice(code=best[0])
+        return CodeChoice(is_uncertain=True)
+    return CodeChoice(code=best[0])
 
 
 def _is_outdone(chosen: Candidate, facts: EntityFacts, evidence: Evidence) -> bool:

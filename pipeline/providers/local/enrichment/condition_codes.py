@@ -257,7 +257,7 @@ def _needed(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
     """Return the words that a display has to repeat."""
     quote = evidence.quote
     expanded = _expanded(quote)
-    # An abbreviation is a word of its own; its expansion stands for it.
+    # The words of the expansion replace the abbreviation.
     words = _words(expanded) | _typed(quote) if expanded else _words(quote)
     rest = _unmatched(quote) if expanded else frozenset()
     read = read_condition(facts, evidence)
@@ -293,7 +293,7 @@ def _expanded(text: str) -> str:
 
 
 def _is_abbreviation(kind: str, printed: str, name: str) -> bool:
-    """Return whether a word stands for a name: by the list, or by the initials of the name.
+    """Return whether a word abbreviates a name: by the list, or by the initials of the name.
 
     A list of names groups terms by relation, so only initials prove the same meaning.
     """
