@@ -40,7 +40,8 @@ def is_of_patient(facts: EntityFacts) -> bool:
 def read_condition(facts: EntityFacts, evidence: Evidence) -> dict[str, str]:
     """Return the attributes of `FoundAttributes` that the evidence states about a condition."""
     if not is_of_patient(facts):
-        return {}
+        # A denial is safe for each person; every other attribute is about the patient.
+        return {"verification": "refuted"} if facts.negated else {}
     found = dict(_place(facts, evidence))
     verification = _verification(facts, evidence)
     if verification:
@@ -59,7 +60,7 @@ def read_condition(facts: EntityFacts, evidence: Evidence) -> dict[str, str]:
     status = status_of(facts, evidence)
     if status:
         found["status"] = status
-    if status in (None, "active") and (start := _onset(facts, evidence)):
+    if status not in ("recurrence", "relapse", "remission") and (start := _onset(facts, evidence)):
         found["start"] = start
     if status == "resolved" and (stop := _end(facts, evidence)):
         found["stop"] = stop
@@ -216,8 +217,13 @@ def _onset(facts: EntityFacts, evidence: Evidence) -> str | None:
     # The length of a treatment for a symptom is not the length of the symptom.
     is_dosed = words.DOSED.search(f"{before} {after}") or before.rstrip().endswith((" for", "PRN"))
     if not is_dosed and facts.category == "symptom" and (m := words.LASTING.match(behind)):
+        if not words.GONE.match(behind, m.end()):
+            found.append(m["printed"])
+    ahead = _clause_before(before + inside[0])
+    is_event = facts.temporality == "historical" and not words.NOT_ITS_DAY.search(ahead)
+    if is_event and (m := words.HAPPENED.match(behind)):
         found.append(m["printed"])
-    if m := words.HISTORY_AHEAD.search(_clause_before(before + inside[0])):
+    if m := words.HISTORY_AHEAD.search(ahead):
         found.append(m["printed"])
     for head, cell in evidence.cells:
         if _ONSET_COLUMN.fullmatch(head):

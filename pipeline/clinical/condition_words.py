@@ -63,7 +63,7 @@ AHEAD: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 BEHIND: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (status, re.compile(rf"(?P<gap>{_FILL})(?<![\w-])(?P<cue>{form})\b(?P<rest>.*)", re.I | re.S))
     for status, form in (
-        ("resolved", r"resolved|cured"),
+        ("resolved", r"resolved|cured|healed"),
         ("remission", _REMISSION),
         ("relapse", r"in[ ](?:\w+[ ])?relapse|relapsed"),
         ("recurrence", r"recurred|has[ ]returned|recurrence"),
@@ -125,7 +125,7 @@ GRADE_BEHIND = re.compile(
     r"[ ]*(?:[,:(–—-][ ]*)?(?:(?:recurrent|single[ ]episode|chronic|acute|persistent|currently"
     r"|now),?[ ]+)*(?:(?:is|was|are|remains?|rated(?:[ ]as)?|described[ ]as|severity|grade)[: ]+)*"
     rf"(?P<grade>{GRADE})(?=[ ]*(?:$|[.,;:)\]]|(?:in[ ]severity|persistent|intermittent|with"
-    r"|without|intensity|at[ ]times|today|now)\b))",
+    r"|without|intensity|at[ ]times|today|now)\b|and[ ](?!mild|moderate|severe)[a-z]))",
     re.I,
 )
 GRADES = re.compile(rf"(?<![\w]){GRADE}(?:ly)?\b", re.I)
@@ -191,6 +191,19 @@ LASTING = re.compile(
     re.I,
 )
 """How long a symptom lasts."""
+NOT_ITS_DAY = re.compile(
+    r"\b(?:relaps\w*|recurr\w*|resol\w*|remission|treat\w*|last|seen|hospital\w*|admi\w+|diagnos\w*"
+    r"|dx|surg\w*|repair\w*|remov\w*|flare\w*|exacerbat\w*|screen\w*|s/p|status[ ]post|test\w*"
+    r"|negative|follow\w*|work-?up|therapy|vaccin\w*|visit)\b",
+    re.I,
+)
+"""Words of another event, to which the day behind a mention belongs."""
+GONE = re.compile(
+    r"[^.;]{0,40}\b(?:gone|resolved|went[ ]away|subsided|cleared|stopped|ended|disappeared)\b", re.I
+)
+"""The end of a symptom: its length is not the time since its beginning."""
+HAPPENED = re.compile(rf"[ ]*(?:\(|,|in\b|on\b)?[ ]*(?P<printed>{DATE})(?=[ ]*(?:[).,;]|$))", re.I)
+"""The day of a past event, directly behind its name."""
 HISTORY_AHEAD = re.compile(
     rf"(?P<printed>{_DURATION})[ ]+(?:history|hx|h/o)(?:[ ]of)?(?:[ ][a-z-]+){{0,3}}[ ]*$", re.I
 )

@@ -37,13 +37,14 @@ _POSSIBLE = ("unconfirmed", "provisional", "differential")
 def condition_attributes(printed: Printed) -> Structured:
     """Return the attributes of a condition or symptom.
 
-    A condition of another person keeps its place only: each other attribute is about the patient.
+    A condition of another person keeps its place and its denial: the rest is about the patient.
     """
     values: dict[str, Any] = {
         "body_site": printed.body_site,
         "laterality": _SIDES.get((printed.laterality or "").strip(" .").lower()),
     }
     if not is_of_patient(printed.facts):
+        values["verification_status"] = "refuted" if printed.facts.negated else None
         return Structured(attributes=ConditionAttributes.model_validate(values))
     verification, flags = _verification(printed)
     values["verification_status"] = verification
