@@ -73,6 +73,21 @@ MEDICATIONS = [
     ("Furosemide 40 mg daily, started in March 2023, stopped 6/5/2024", "Furosemide",
      "March 2023", "6/5/2024", None),
     ("Lisinopril 10 mg daily. Monitor for cough.", "Lisinopril", None, None, None),
+    ("Stopped metformin for diarrhea.", "metformin", None, None, None),
+    ("Hydrochlorothiazide 25 mg was stopped on 08/19/2022 for hyponatremia.",
+     "Hydrochlorothiazide", None, "08/19/2022", None),
+    ("Methotrexate 15 mg weekly since 03/2020, folic acid 1 mg daily", "folic acid", None, None,
+     None),
+    ("Warfarin 5 mg PO daily (last INR 2.3 on 3/14/2024)", "Warfarin", None, None, None),
+    ("Lisinopril 10 mg daily, last filled 3/15/2024", "Lisinopril", None, None, None),
+    ("Aspirin 81 mg daily, for MI in 2019", "Aspirin", None, None, "MI"),
+    ("Apixaban 5 mg BID for AFib and DVT", "Apixaban", None, None, "AFib and DVT"),
+    ("On 5/16/2024, started amlodipine 5 mg daily and stopped lisinopril.", "lisinopril", None,
+     None, None),
+    ("Lisinopril 10 mg daily, metformin 500 mg BID, both started 5/16/2024", "Lisinopril", None,
+     None, None),
+    ("Medications:\nlosartan 50 mg PO daily hypertension", "losartan", None, None,
+     "hypertension"),
 ]  # fmt: skip
 
 
@@ -97,6 +112,14 @@ def test_the_columns_of_a_table_say_start_stop_and_reason() -> None:
     assert "stop" not in found["Lisinopril"]
     assert found["Lisinopril"]["indication"] == "Hypertension"
     assert (found["Warfarin"]["start"], found["Warfarin"]["stop"]) == ("01/02/2020", "04/05/2024")
+
+
+def test_a_day_behind_another_act_is_a_day_of_that_act() -> None:
+    found = answers(
+        "Surgical history: cholecystectomy 3/2001, C-section x2 (1999, 2003)", "procedure"
+    )
+    assert found["cholecystectomy"]["start"] == "3/2001"
+    assert "start" not in found["C-section"]
 
 
 def test_a_brand_is_no_ingredient() -> None:

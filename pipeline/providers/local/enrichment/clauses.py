@@ -159,9 +159,14 @@ def event_dates(facts: EntityFacts, evidence: Evidence) -> Iterator[str]:
         m = _DAY.match(text, lead.end() if lead else 0)
         if m is not None and not _NO_EVENT.search(text[: m.start()]):
             yield m.group()
-    ahead = _LAST.search(evidence.before)
+            if more := _AND_DAY.match(text, m.end()):
+                # Two days of two events compete: `colonoscopy 2015, 2020`.
+                yield more["date"]
+    # A date behind another entity is a date of that entity.
+    ahead = None if evidence.entity_before else _LAST.search(evidence.before)
     if ahead is not None:
         yield ahead["date"]
 
 
 _DAY = re.compile(DATE, re.I)
+_AND_DAY = re.compile(rf"[ ]*(?:,|and\b|&)[ ]*(?:again[ ])?(?:in[ ])?(?P<date>{DATE})", re.I)

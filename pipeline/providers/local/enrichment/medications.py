@@ -50,7 +50,7 @@ _DATE_AHEAD = re.compile(
 )
 """The whole start of a sentence. A date behind another entity is a date of that entity."""
 _AGAINST = re.compile(
-    rf"(?:{_STOPPED}|hold(?:ing)?|held|avoid(?:ed|ing)?|declin\w*|refus\w*|no|not|never|reduc\w*"
+    rf"(?<!\w)(?:{_STOPPED}|hold(?:ing)?|held|avoid(?:ed|ing)?|declin\w*|refus\w*|no|not|never|reduc\w*"
     r"|decreas\w*|lower\w*|instead[ ]of|allerg\w*|intoleran\w*|failed|stopping)(?!\w)[^,;.]*$",
     re.I,
 )
@@ -67,6 +67,7 @@ _STOP_COLUMN = re.compile(
     r"|discontinued[ ]on|date[ ]discontinued)"
 )
 _WHY_COLUMN = re.compile(r"(?:indications?|reason|purpose|used[ ]for|for|diagnosis|why)")
+_WHY_HEADING = re.compile(r"\b(?:indications?|reason|used[ ]for)[ ]*$", re.I)
 _NO_REASON = re.compile(r"(?:n/?a|none|unknown|not[ ]stated|[-–—*]+)", re.I)
 _FOR = re.compile(
     r"(?:indications?[ ]?:?|reason[ ]?:?|(?:used[ ]|taken[ ])?for|to[ ](?:treat|prevent|control"
@@ -223,10 +224,11 @@ def _reasons(facts: EntityFacts, clause: Clause, evidence: Evidence) -> Iterator
     quote = " ".join(evidence.quote.split())
     directions = quote[len(facts.name) :] if quote.startswith(facts.name) else ""
     yield from _reason_behind(f"{directions}{clause.after}")
-    is_listed = facts.zone_type == "medications" and evidence.row.rstrip(" .").endswith(
-        clause.after
+    is_row = evidence.row.rstrip(" .").endswith(clause.after.rstrip(" ."))
+    is_listed = facts.zone_type == "medications" or any(
+        _WHY_HEADING.search(each) for each in evidence.headings
     )
-    if is_listed and (why := _whole_reason(clause.after.strip(" .,;-–"))):
+    if is_row and is_listed and (why := _whole_reason(clause.after.strip(" .,;-–"))):
         yield why
 
 
