@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -210,6 +211,26 @@ def test_a_file_that_changes_during_the_load_is_refused(
         load_codes("CVX", put(tmp_path, "CVX", code_files.CVX))
 
     assert not CodeSystem.objects.exists()
+
+
+@pytest.mark.django_db
+def test_every_command_of_the_document_runs(tmp_path: Path) -> None:
+    rrf = {"rrf/RXNCONSO.RRF": code_files.RXNCONSO, "rrf/RXNREL.RRF": code_files.RXNREL}
+    code_files.write_folder(tmp_path, {"Loinc_2.82/LoincTable/Loinc.csv": code_files.LOINC})
+    code_files.write_archive(tmp_path / "RxNorm_full_11032025.zip", rrf)
+    code_files.write_archive(tmp_path / "SnomedCT_release.zip", code_files.SNOMED)
+    put(tmp_path, "CVX", code_files.CVX)
+    text = (PROJECT_ROOT / "docs/codes.md").read_text("utf-8")
+    commands = re.findall(r"^manage\.py load_codes (.+)$", text, re.MULTILINE)
+
+    # A test of its own loads ICD-10-CM.
+    for line in commands[1:]:
+        call_command("load_codes", *line.replace("/data", str(tmp_path)).split())
+
+    assert commands[0] == "ICD10CM"
+    assert set(CodeSystem.objects.values_list("key", flat=True)) == {
+        "LOINC", "RXNORM", "SNOMEDCT", "CVX",
+    }  # fmt: skip
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:

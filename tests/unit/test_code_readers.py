@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from medproc.env import PROJECT_ROOT
 from pipeline.codes.loaders import CodesError, CodesErrorCode
 from pipeline.codes.loaders.check_digits import is_loinc, is_sctid
 from pipeline.codes.loaders.files import LONGEST_LINE
@@ -318,3 +319,13 @@ def test_every_system_has_a_source() -> None:
         path = Path("/") if system in ("RXNORM", "SNOMEDCT", "CVX") else None
 
         assert source_of(system, path).key == system
+
+
+def test_the_document_explains_every_system_and_every_refusal() -> None:
+    rows = {
+        line.split("|")[1].strip()
+        for line in (PROJECT_ROOT / "docs/codes.md").read_text("utf-8").splitlines()
+        if line.startswith("| ")
+    }
+
+    assert {*SystemKey.values, *CodesErrorCode} <= rows
