@@ -72,6 +72,23 @@ def test_a_reason_names_the_code_and_the_words(text: str, keys: str, reason: str
     assert reason in check(text, of(keys))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_supported"),
+    [
+        ("The patient was seen at an office visit on March 5, 2024.", True),
+        ("She was evaluated in the emergency department on March 5, 2024.", False),
+        ("The patient was seen at an office visit on March 6, 2024.", False),
+        ("The patient was not seen at an office visit on March 5, 2024.", False),
+        ("Her mother was seen at an office visit on March 5, 2024.", False),
+        ("The patient will be seen at an office visit on March 5, 2024.", False),
+        ("The patient was seen on March 5, 2024.", False),
+        ("The patient was seen at two office visits.", False),
+    ],
+)
+def test_an_opening_names_the_visit_of_all_cited_entities(text: str, is_supported: bool) -> None:
+    assert (check(text, of("htn lis")) == ()) is is_supported
+
+
 def test_a_sentence_without_entities_is_refused() -> None:
     assert check("The patient has hypertension.", []) == ("not_cited",)
 

@@ -40,6 +40,9 @@ _CODES_OF_CUES = {
     "critical": UnsupportedReason.FLAG,
 }
 _HARMLESS = frozenset({"current", "changed", "active", "started"})
+_OF_AN_OPENING = frozenset(
+    {PartKind.FUNCTION, PartKind.VERB, PartKind.DATE, PartKind.BREAK, PartKind.END}
+)
 _GIVEN = ("vaccin", "immuni", "shot", "given", "received", "administered", "booster")
 
 
@@ -79,6 +82,9 @@ def _foreign(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
 
 def _stated(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
     items = items_of(text, cited)
+    if _is_opening(items):
+        yield from _opening(items, cited)
+        return
     statement = statement_of(items, cited)
     for item in statement.strays:
         yield from _stray(item, cited)
@@ -95,6 +101,28 @@ def _stated(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
         is_named = known.facts.category != "immunization" or any(g in words for g in _GIVEN)
         if index not in covered or not is_named:
             yield reason(UnsupportedReason.NAME, known.facts.key)
+
+
+def _is_opening(items: Sequence[SentencePart]) -> bool:
+    """Return whether a text names only the visit: `The patient was seen at an office visit`."""
+    visit = any(item.phrase.direction == "encounter" for item in items)
+    return visit and all(
+        item.kind in _OF_AN_OPENING
+        or item.phrase.direction == "encounter"
+        or (item.kind is PartKind.CUE and item.phrase.kind == "patient")
+        for item in items
+    )
+
+
+def _opening(items: Sequence[SentencePart], cited: Sequence[CitedEntity]) -> Iterator[str]:
+    """Yield why the visit is not that of all cited entities."""
+    for item in items:
+        if item.phrase.direction == "encounter":
+            yield from _stray(item, cited)
+        elif item.date is not None:
+            days = [known.facts.encounter_date for known in cited]
+            if not all(day is not None and item.date.fits(day.isoformat()) for day in days):
+                yield reason(UnsupportedReason.DATE, item.text)
 
 
 def _steps(told: Sequence[CitedEntity], last: dict[str, int]) -> Iterator[str]:
