@@ -28,8 +28,8 @@ NEGATED_SHARE = 0.12
 """A text that does not mention ascites usually means "without ascites"."""
 RESIDUAL_COST = {
     "unspecified": 60, "nos": 30, "unsp": 60, "uncomplicated": 40, "site": 60, "part": 80,
-    "severity": 60, "unilateral": 100, "primary": 150, "essential": 100, "female": 150,
-    "male": 150, "adult": 150,
+    "severity": 60, "organism": 60, "unilateral": 100, "primary": 150, "essential": 100,
+    "female": 150, "male": 150, "adult": 150,
 }  # fmt: skip
 """What it costs to leave such a word unmentioned, in hundredths."""
 RESIDUAL_COST_OTHER = 250

@@ -91,6 +91,8 @@ class Resolved:
     """Number of an idea → the lexeme that the idea and the next idea form together."""
     weight: float
     stems: frozenset[str]
+    numbers: frozenset[str]
+    """Words that begin with a digit, also those that the system lacks."""
 
 
 @dataclass(frozen=True)
@@ -173,12 +175,15 @@ def resolve(
         for term in option
         if term.lexeme is not None
     }
+    numbers = frozenset(word for word in query.words if word[0].isdigit())
     joins = {}
     for at, (left, right) in enumerate(zip(query.slots, query.slots[1:], strict=False)):
         both = "".join(w.text for s in (left, right) for o in s.alternatives[:1] for w in o[:1])
         if len(query.slots) == len(ideas) and both in joined:
             joins[at] = joined[both]
-    return Resolved(tuple(ideas), joins, sum(i.weight for i in ideas) or 1.0, frozenset(stems))
+    return Resolved(
+        tuple(ideas), joins, sum(i.weight for i in ideas) or 1.0, frozenset(stems), numbers
+    )
 
 
 def _term(text: str, is_negated: bool, lexeme: Lexeme | None) -> Term:
@@ -230,7 +235,7 @@ def match(query: Resolved, entry: Found) -> Match | None:
     known = sum(entry.weights[at] for at in matched) / 100
     unmentioned = sum(w for at, w in enumerate(entry.weights) if at not in matched) / 100
     score = share**UNCOVERED_POWER * (known + 0.5) / (known + 0.5 + UNMENTIONED * unmentioned)
-    contradictions += _contradictions(query.stems, places)
+    contradictions += _contradictions(query, places)
     if any(place not in query.stems for place in CONTEXT.intersection(places)):
         score *= OUT_OF_CONTEXT
     return Match(min(1.0, score * CONTRADICTED**contradictions), count, len(query.ideas))
@@ -255,17 +260,16 @@ def _covered(
     return (got / total if total else 0.0), tuple(found), against
 
 
-def _contradictions(stems: frozenset[str], places: Mapping[str, int]) -> int:
+def _contradictions(query: Resolved, places: Mapping[str, int]) -> int:
     count = 0
     for group in EXCLUSIVE:
-        stated = {stem for stem in group if stem in stems}
+        stated = {stem for stem in group if stem in query.stems}
         if stated:
             printed = {stem for stem in group if stem in places}
             count += bool(printed) and not stated & printed
-    numbers = {stem for stem in stems if stem[0].isdigit()}
-    if numbers:
+    if query.numbers:
         printed = {word for word in places if word[0].isdigit()}
-        count += bool(printed) and not numbers & printed
+        count += bool(printed) and not query.numbers & printed
     return count
 
 

@@ -7,6 +7,7 @@ a stated side is never offered.
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ MAX_CORRECTIONS = 6
 """Words that one misread word may be."""
 MAX_READINGS = 4
 """Readings of a text with misread words."""
+_NUMBER = re.compile(r"\d+[a-z]?")
 BATCH = 250
 """Queries of one round of statements."""
 
@@ -154,7 +156,11 @@ class _Vocabulary:
         options: list[list[tuple[float, str]]] = []
         is_short = len(found) == 1
         for token in found:
-            near = [] if self._is_known(token, asked.category) else self._corrections(token, asked)
+            # A number that stands beside other words is a stage or a grade, whatever OCR read.
+            is_kept = self._is_known(token, asked.category) or (
+                not is_short and _NUMBER.fullmatch(token)
+            )
+            near = [] if is_kept else self._corrections(token, asked)
             options.append(near or [(1.0, token)])
         if all(option[0][1] == token for option, token in zip(options, found, strict=True)):
             yield found, 1.0, 0

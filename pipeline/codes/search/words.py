@@ -16,25 +16,28 @@ MAX_WORDS = 40
 
 NEGATED, OPTIONAL, JOINED = "-", "?", "="
 
-RESIDUAL = frozenset({"unspecified", "nos", "unsp", "other", "specified", "nec"})
+RESIDUAL = frozenset(
+    {"unspecified", "nos", "unsp", "other", "specified", "nec", "elsewhere", "classified"}
+)
 """Words with which a system marks its codes for everything else."""
 
 _FUNCTION_WORDS = """
 a an and are as at be but by d/t due during for from has have her his in into is it its of on or
-patient per pt than that the their then to was with w without w/o no not using via elsewhere
-classified mention current currently known s/p
+patient per pt than that the their then to was with w without w/o no not using via
+mention current currently known s/p
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Words without a meaning of their own."""
 
 _NEGATORS = frozenset({"no", "not", "without", "w/o", "wo", "neither", "nor"})
-_ENDS_NEGATION = frozenset({",", ";", ")", "(", "with", "w", "due", "in", "of", "but", "from"})
+_ENDS_NEGATION = frozenset({",", ";", "with", "w", "due", "in", "of", "but", "from"})
 _ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5"}
 _COUNTED = frozenset({"type", "types", "stage", "class", "grade", "phase", "bipolar", "factor"})
 _ORDINALS = {"1st": "first", "2nd": "second", "3rd": "third", "4th": "fourth"}
 _MARKS = frozenset("(),;")
 _OPENS, _CLOSES = "()"
 _TOKEN = re.compile(r"w/o\b|s/p\b|d/t\b|[^\W_]+(?:-[^\W_]+)*|[(),;]")
+_PLURAL = re.compile(r"\(e?s\)")
 _WITH_NUMBER = re.compile(r"([^\W\d_]{4,})(\d{1,2})")
 _PHRASES = (("not elsewhere classified", "nec"), ("not otherwise specified", "nos"))
 
@@ -61,7 +64,7 @@ def plain(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
         text = "".join(c for c in text if not unicodedata.combining(c))
-    text = text.lower()
+    text = _PLURAL.sub("", text.lower())
     text = text.replace("’", "'").replace("'s ", " ").removesuffix("'s")
     return re.sub(r"[^\S ]+", " ", text.replace("µ", "u").replace("'", ""))
 
@@ -80,15 +83,19 @@ def words(text: str) -> list[Word]:
 
 def words_of_tokens(found: list[str]) -> Iterator[Word]:
     """Yield the words of tokens that carry meaning."""
-    depth = 0
+    depth = negated_at = 0
     negates = False
     before = ""
     for token in found:
         if token in _NEGATORS:
-            negates = True
+            negates, negated_at = True, depth
         elif token in _ENDS_NEGATION:
             negates = False
-            depth = max(0, depth + (token == _OPENS) - (token == _CLOSES))
+        elif token == _OPENS:
+            depth += 1
+        elif token == _CLOSES and depth:
+            negates = negates and negated_at < depth
+            depth -= 1
         if token in FUNCTION_WORDS or token in _NEGATORS or token in _MARKS:
             before = token
             continue
