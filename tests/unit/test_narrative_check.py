@@ -228,3 +228,9 @@ def test_a_changed_digit_makes_a_sentence_unsupported(data: st.DataObject) -> No
     digit = data.draw(st.sampled_from([d for d in "0123456789" if d != text[at]]))
 
     assert check(text[:at] + digit + text[at + 1 :], of(keys))
+
+
+def test_the_document_explains_every_reason() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "narrative.md").read_text(encoding="utf-8")
+
+    assert set(re.findall(r"^\| `(\w+)` \|", document, re.M)) == CODES
