@@ -316,3 +316,33 @@ def test_a_figure_with_two_readings_needs_proof(dose: str, sign: str | None, num
     assert (found.dose.number is None) is (number == "")
     assert number == "" or str(found.dose.number) == number
     assert flags == (() if number else ("dose_not_understood:dose",))
+
+
+def test_a_number_of_doses_in_the_quote_leaves_no_daily_dose() -> None:
+    facts = EntityFacts(
+        key="e1", category="medication", name="vancomycin", page=1,
+        quote="vancomycin 1 g IV q12h x 3 doses",
+    )  # fmt: skip
+    found = medication_attributes(Printed(facts=facts, dose="1 g", frequency="q12h")).attributes
+    assert isinstance(found, MedicationAttributes)
+    assert found.timing is not None
+    assert found.timing.count == 3
+    assert found.daily_dose is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "indication"),
+    [
+        ("hypertension", "hypertension"),
+        ("7 days", None),
+        ("for 7 days", None),
+        ("now", None),
+        ("a total of 5 days", None),
+        ("the next 2 weeks", None),
+        ("a few days", None),
+        ("day 1 nausea", None),
+        ("dayside cramps", "dayside cramps"),
+    ],
+)
+def test_a_length_of_time_is_no_indication(printed: str, indication: str | None) -> None:
+    assert structured(indication=printed)[0].indication == indication

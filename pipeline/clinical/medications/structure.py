@@ -7,6 +7,7 @@ abbreviation with two meanings is not understood.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from pipeline.clinical.attributes import MedicationAttributes, Quantity, Timing
 from pipeline.clinical.dates import partial_date
@@ -17,7 +18,7 @@ from pipeline.clinical.medications.daily_dose import daily_dose
 from pipeline.clinical.medications.dose_units import UnitKind, kind_of_code
 from pipeline.clinical.medications.sig_forms import route_word
 from pipeline.clinical.medications.status import status_of
-from pipeline.clinical.medications.timing import ReadTiming, timing_of
+from pipeline.clinical.medications.timing import DOSE_COUNT, ReadTiming, timing_of
 from pipeline.clinical.structured import Printed, Structured
 
 _INGREDIENTS = "UNII"
@@ -30,6 +31,12 @@ _NO_INGREDIENT = re.compile(
 _PLACE = re.compile(r"\b(?:eyes?|ears?|nostrils?|nares?|each|both|O[DSU]|A[DSU])\b", re.I)
 _EXCEPTION = re.compile(r"\b(?:except|excluding|skip(?:ping)?)\b", re.I)
 """A day without the dose: the frequency is not the whole timing."""
+_NO_INDICATION = re.compile(
+    r"(?:for[ ])?(?:(?:the[ ])?(?:next|first|last|another)?[ ]?\d.*|now|a[ ]total[ ]of.*"
+    r"|as[ ](?:directed|needed)|(?:an?|one|two|three|four|five|six|seven|ten|several|few|the)?[ ]?"
+    r"(?:few[ ])?(?:more[ ])?(?:days?|weeks?|months?|years?|doses?)(?:[ ].*)?)",
+    re.I,
+)
 _EYES = frozenset({"ophthalmic", "both eyes", "left eye", "right eye", "intravitreal"})
 
 
@@ -42,6 +49,8 @@ def medication_attributes(printed: Printed) -> Structured:
     sign = printed.decimal_sign
     plain_dose = dose_of(printed.dose, decimal_sign=sign) if printed.dose else None
     timing = _timing(printed.frequency, plain_dose, route)
+    if timing is not None:
+        timing = _with_count(timing, facts.quote)
     if timing is not None and _EXCEPTION.search(facts.quote):
         timing = ReadTiming(timing=Timing(printed=timing.timing.printed), is_understood=False)
     if timing is not None and not timing.is_understood:
@@ -83,7 +92,7 @@ def medication_attributes(printed: Printed) -> Structured:
             start=start,
             stop=stop,
             status=status,
-            indication=_one_line(printed.indication),
+            indication=_indication(printed.indication),
             step=facts.step,
         ),
         flags=tuple(dict.fromkeys(flags)),
@@ -97,6 +106,21 @@ def _place_of(printed: Printed, route: str | None) -> str | None:
 
 def _one_line(text: str | None) -> str | None:
     return " ".join(text.split()) or None if text else None
+
+
+def _indication(text: str | None) -> str | None:
+    """Return the reason; a length of time is none."""
+    words = _one_line(text)
+    return None if words is None or _NO_INDICATION.fullmatch(words) else words
+
+
+def _with_count(timing: ReadTiming, quote: str) -> ReadTiming:
+    """Add the total number of doses that only the quote prints (`q12h x 3 doses`)."""
+    counts = {m["n"] for m in DOSE_COUNT.finditer(quote) if m["n"].isdigit()}
+    if not timing.is_understood or timing.timing.count is not None or len(counts) != 1:
+        return timing
+    known = timing.timing.model_copy(update={"count": int(counts.pop())})
+    return replace(timing, timing=known)
 
 
 def _timing(text: str | None, dose: ReadDose | None, route: str | None) -> ReadTiming | None:

@@ -110,7 +110,8 @@ _NO_REASON = re.compile(
     r"|times?|days?|dai?ly|hours?|weeks?|bid|tid|qid|at|while|awake|exceed|may|repeat|another)\b",
     re.I,
 )
-_DOSES = re.compile(r"(?:for|x|×) ?(?P<n>\d{1,3}|[a-z]+) doses?", re.I)
+DOSE_COUNT = re.compile(r"(?:for|x|×) ?(?P<n>\d{1,3}|[a-z]+) doses?", re.I)
+"""A total number of doses: `x 3 doses`."""
 
 
 _Rate = tuple[int, int | None, int, int | None, PeriodUnit]
@@ -216,7 +217,7 @@ def _read(phrase: _Phrase, found: _Found, is_once_daily: bool) -> bool:
     if not phrase.is_first and _BARE_PERIOD.fullmatch(low):
         # `for 3 days a week`
         return False
-    if m := _DOSES.fullmatch(phrase.text):
+    if m := DOSE_COUNT.fullmatch(phrase.text):
         count = NUMBER_WORDS.get(m["n"].lower(), m["n"])
         if not count.isdigit():
             return False
