@@ -17,7 +17,7 @@ from pipeline.codes.loaders.rows import CodeRow, PropertyRow, Row, TermRow
 from pipeline.models.codes import SystemKey
 
 BATCH = 5_000
-"""Rows of one kind that are held in memory."""
+"""Rows of one kind in a statement; at most twice as many are held in memory."""
 LONGEST_CODE = 64
 LONGEST_TEXT = 5_000
 
@@ -30,10 +30,14 @@ FROM unnest(%s::text[], %s::text[], %s::text[], %s::boolean[], %s::text[], %s::t
 ORDER BY given.position
 ON CONFLICT (system_id, code) DO NOTHING
 """
+# LIMIT in a lateral query makes the planner look each code up in the index. The statistics of a
+# table that is being filled would make the planner read the whole table for each batch.
 _OTHER_DISPLAY = """
 SELECT given.code, given.display, stored.display
 FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS given (code, display, position)
-JOIN codes AS stored ON stored.system_id = %s AND stored.code = given.code
+CROSS JOIN LATERAL (
+  SELECT codes.display FROM codes WHERE codes.system_id = %s AND codes.code = given.code LIMIT 1
+) AS stored
 WHERE stored.display <> given.display
 ORDER BY given.position
 LIMIT 1
@@ -44,16 +48,16 @@ WITH first_of_each AS (
     given.position
   FROM unnest(%s::text[], %s::text[], %s::text[])
     WITH ORDINALITY AS given (code, text, kind, position)
-  JOIN codes AS stored ON stored.system_id = %s AND stored.code = given.code
+  CROSS JOIN LATERAL (
+    SELECT codes.id, codes.display FROM codes
+    WHERE codes.system_id = %s AND codes.code = given.code LIMIT 1
+  ) AS stored
+  WHERE given.kind = 'display' OR lower(given.text) <> lower(stored.display)
   ORDER BY stored.id, lower(given.text), given.position
 )
 INSERT INTO code_terms (code_id, text, kind)
 SELECT first_of_each.id, first_of_each.text, first_of_each.kind
 FROM first_of_each
-WHERE NOT EXISTS (
-  SELECT FROM code_terms AS known
-  WHERE known.code_id = first_of_each.id AND lower(known.text) = lower(first_of_each.text)
-)
 ORDER BY first_of_each.position
 """
 _APPEND = """
@@ -61,15 +65,21 @@ WITH given_lists AS (
   SELECT given.code, jsonb_agg(given.value ORDER BY given.position) AS items
   FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS given (code, value, position)
   GROUP BY given.code
+), numbered_lists AS (
+  SELECT stored.id, given_lists.items
+  FROM given_lists
+  CROSS JOIN LATERAL (
+    SELECT codes.id FROM codes
+    WHERE codes.system_id = %s AND codes.code = given_lists.code LIMIT 1
+  ) AS stored
 )
-UPDATE codes AS stored
-SET properties = stored.properties || jsonb_build_object(
-  %s::text, coalesce(stored.properties -> %s::text, '[]') || given_lists.items
+UPDATE codes AS changed
+SET properties = changed.properties || jsonb_build_object(
+  %s::text, coalesce(changed.properties -> %s::text, '[]') || numbered_lists.items
 )
-FROM given_lists
-WHERE stored.system_id = %s AND stored.code = given_lists.code
+FROM numbered_lists
+WHERE changed.id = numbered_lists.id
 """
-
 _FIRST_PARENT = """
 UPDATE codes SET parent = properties -> 'parents' ->> 0
 WHERE system_id = %s AND parent IS NULL AND properties ? 'parents'
@@ -93,6 +103,9 @@ class Batches:
             case CodeRow():
                 _check_code(row.code)
                 _check_text(row.code, row.display)
+                # A batch ends between two codes, so that one statement sees all names of a code.
+                if len(self._terms) >= BATCH:
+                    self._write()
                 self._codes.append(row)
                 self._terms.append(TermRow(code=row.code, text=row.display, kind="display"))
             case TermRow():
@@ -103,7 +116,7 @@ class Batches:
                 self._properties[row.name].append(row)
                 if len(self._properties[row.name]) >= BATCH:
                     self._write()
-        if len(self._terms) >= BATCH:
+        if len(self._terms) >= 2 * BATCH:
             self._write()
 
     def finish(self) -> tuple[int, int]:
@@ -129,7 +142,7 @@ class Batches:
                 self._terms = []
             for name, rows in self._properties.items():
                 columns = [[row.code for row in rows], [row.value for row in rows]]
-                cursor.execute(_APPEND, [*columns, name, name, self._system])
+                cursor.execute(_APPEND, [*columns, self._system, name, name])
             self._properties.clear()
 
     def _write_codes(self) -> None:
