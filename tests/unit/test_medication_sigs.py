@@ -346,3 +346,14 @@ def test_a_number_of_doses_in_the_quote_leaves_no_daily_dose() -> None:
 )
 def test_a_length_of_time_is_no_indication(printed: str, indication: str | None) -> None:
     assert structured(indication=printed)[0].indication == indication
+
+
+def test_a_doubted_dose_has_no_daily_dose() -> None:
+    facts = EntityFacts(
+        key="e1", category="medication", name="lisinopril", page=1, quote="lisinopril 20 mg daily",
+        review_flags=("decimal_sign_contradicts:dose",),
+    )  # fmt: skip
+    found = medication_attributes(Printed(facts=facts, dose="20 mg", frequency="daily")).attributes
+    assert isinstance(found, MedicationAttributes)
+    assert found.dose is not None
+    assert found.daily_dose is None

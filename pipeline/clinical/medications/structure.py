@@ -84,7 +84,11 @@ def medication_attributes(printed: Printed) -> Structured:
             ingredient=_ingredient(printed),
             strength=strength,
             dose=taken,
-            daily_dose=_daily(taken, when, strength, _place_of(printed, route), flags),
+            daily_dose=(
+                None
+                if _is_doubted(facts)
+                else _daily(taken, when, strength, _place_of(printed, route), flags)
+            ),
             previous_dose=previous.quantity if previous else None,
             route=route,
             printed_route=_one_line(printed.route),
@@ -148,6 +152,12 @@ def _strength(
     if found is None:
         return (), False
     return found or (dose.strength if dose else ()), True
+
+
+def _is_doubted(facts: EntityFacts) -> bool:
+    """Return whether Pass 1 doubts a part of the daily dose (`decimal_sign_contradicts:dose`)."""
+    doubted = {flag.partition(":")[2] for flag in facts.review_flags}
+    return bool(doubted & {"dose", "strength", "frequency"})
 
 
 def _daily(
