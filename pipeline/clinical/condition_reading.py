@@ -216,9 +216,9 @@ def _onset(facts: EntityFacts, evidence: Evidence) -> str | None:
     found = [m["printed"] for p in (words.SINCE,) if (m := p.match(behind))]
     # The length of a treatment for a symptom is not the length of the symptom.
     is_dosed = words.DOSED.search(f"{before} {after}") or before.rstrip().endswith((" for", "PRN"))
-    if not is_dosed and facts.category == "symptom" and (m := words.LASTING.match(behind)):
-        if not words.GONE.match(behind, m.end()):
-            found.append(m["printed"])
+    lasting = None if is_dosed or facts.category != "symptom" else words.LASTING.match(behind)
+    if lasting and not words.GONE.match(behind, lasting.end()):
+        found.append(lasting["printed"])
     ahead = _clause_before(before + inside[0])
     is_event = facts.temporality == "historical" and not words.NOT_ITS_DAY.search(ahead)
     if is_event and (m := words.HAPPENED.match(behind)):

@@ -106,6 +106,7 @@ _STOPS = (
 )
 _TIME_CUE = re.compile(rf"\b(?:(?P<start>{_STARTS})|(?P<stop>{_STOPS}))\b|(?P<other>\bdiagnos\w*"
                        r"|\bdx'?d?\b|\badmitted\b|\bseen\b|\brepeat\w*\b)", re.I)  # fmt: skip
+_A_DAY = re.compile(condition_words.DATE, re.I)
 _START_COLUMN = re.compile(r".*\b(?:start|onset|began|begin|date|given|performed|administered)\b.*")
 _STOP_COLUMN = re.compile(r".*\b(?:stop|end|resolved|resolution|abatement|discontinued|until)\b.*")
 
@@ -133,7 +134,8 @@ def _time(said: str, kind: str, facts: EntityFacts, evidence: Evidence, *, needs
             return True
         if cues and (cues[-1][kind] or (not needs_cue and not cues[-1]["stop"])):
             return True
-    if needs_cue or evidence.shown is None:
+    # A row with a day of its own takes no day from the lines above.
+    if needs_cue or evidence.shown is None or _A_DAY.search(text):
         return False
     texts = (*evidence.headings, evidence.shown.first_cell)
     return any(occurs(wanted, fold(each)) for each in texts)
@@ -296,13 +298,32 @@ def is_same(name: str, one: str, other: str, facts: EntityFacts) -> bool:
         )
     if name == "reaction":
         return bool(_words(one) & _words(other))
-    if name in ("reference_range", "start", "stop", "indication", "body_site", "dose_number"):
+    if name in _PARTLY:
         return occurs(fold(one), fold(other)) or occurs(fold(other), fold(one))
     if name in ("status", "severity", "laterality"):
         return False
     return fold(one) == fold(other)
 
 
+def is_covered(name: str, said: str, read: str, facts: EntityFacts) -> bool:
+    """Return whether a reading of the page contains all of what a reply says."""
+    if said.casefold() == read.casefold():
+        return True
+    if name == "frequency":
+        shown = sig_forms.frequencies(read)
+        return bool(sig_forms.frequencies(said)) and sig_forms.same_frequency(said, shown)
+    if name in ("ingredient", "substance", "product"):
+        category: Category = facts.category  # type: ignore[assignment]  # as in `_is_in_quote`
+        return quoted_names.is_named(said, read, category)
+    if name == "reaction":
+        return _words(said) <= _words(read)
+    if name in _PARTLY:
+        return occurs(fold(said), fold(read))
+    return is_same(name, said, read, facts)
+
+
+_PARTLY = ("reference_range", "start", "stop", "indication", "body_site", "dose_number")
+"""Attributes of which a reply may say a part."""
 _POSSIBLE = frozenset({"unconfirmed", "provisional", "differential"})
 
 

@@ -17,7 +17,7 @@ from pipeline.clinical.structured import Printed
 from pipeline.providers.local.enrichment.answer import answer_about
 from pipeline.providers.local.enrichment.code_choice import choose
 from pipeline.providers.schemas import FoundAttributes
-from pipeline.stages.pass2.attribute_checks import is_same, is_shown
+from pipeline.stages.pass2.attribute_checks import is_covered, is_same, is_shown
 
 _NO_TEXT = frozenset({"facts", "decimal_sign", "date_order"})
 ATTRIBUTES = tuple(each.name for each in fields(Printed) if each.name not in _NO_TEXT)
@@ -111,7 +111,7 @@ def _is_read(name: str, said: str, own: FoundAttributes, facts: EntityFacts) -> 
     """Return whether the local engine or Pass 1 reads the same from the page."""
     read = _text(getattr(own, name))
     known = _known(facts, name)
-    return any(each is not None and is_same(name, said, each, facts) for each in (read, known))
+    return any(each is not None and is_covered(name, said, each, facts) for each in (read, known))
 
 
 _AMOUNTS = ("strength", "dose")
