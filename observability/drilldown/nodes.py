@@ -5,7 +5,7 @@ No node contains document text, a name or a file name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -109,6 +109,8 @@ class Node:
     def as_json(self) -> dict[str, Any]:
         """Return the node for JSON; `cause` carries its advice."""
         found = asdict(self) | {"children": [child.as_json() for child in self.children]}
+        if "reused" in self.facts:
+            found["facts"]["reused"] = [each.as_json() for each in self.facts["reused"]]
         if self.cause is not None:
             found["cause"] |= {"root": self.cause.root, "advice": self.cause.advice}
         return found
@@ -135,6 +137,12 @@ class DrillDown:
         """The sentence about a record of which some encounters are missing; else empty."""
         return str(self.root.facts.get("incomplete_note", ""))
 
+    @property
+    def reused(self) -> Sequence[Any]:
+        """The records whose results this record reused (`reuse.ReusedFrom`)."""
+        found: Sequence[Any] = self.root.facts.get("reused", ())
+        return found
+
     def path(self) -> tuple[Node, ...]:
         """Return the nodes from the record down to the focus."""
         return _path(self.root, self.focus) or (self.root,)
@@ -148,6 +156,7 @@ class DrillDown:
             "answer": self.answer,
             "record_answer": self.record_answer,
             "incomplete_note": self.incomplete_note,
+            "reused": [each.as_json() for each in self.reused],
             "taken_at": self.taken_at,
             "tree": self.root.as_json(),
         }

@@ -20,6 +20,7 @@ from pipeline.models import (
     Job,
     Page,
     ProviderCall,
+    Reuse,
     Session,
     ShellFile,
     Summary,
@@ -47,6 +48,8 @@ class RecordRows:
     """The work items of each pass that has a table of them, in the order of the pages."""
     calls: Sequence[ProviderCall]
     """In the order of their start."""
+    reuses: Sequence[Reuse]
+    """What each pass reused from which record."""
 
     def calls_of(self) -> dict[UUID, list[ProviderCall]]:
         """Return the calls of each work item, by its id."""
@@ -104,4 +107,5 @@ def rows_of(shell_file_id: UUID) -> RecordRows:
                 "started_at", "attempt"
             )
         ),
+        reuses=list(Reuse.objects.filter(shell_file_id=shell_file_id)),
     )

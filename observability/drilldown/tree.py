@@ -15,6 +15,7 @@ from uuid import UUID
 
 from observability.drilldown.nodes import FailureCause, Node, NodeKind, Spent
 from observability.drilldown.queries import RecordRows
+from observability.drilldown.reuse import reused_from
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.labels import (
     PASS_TITLES,
@@ -78,6 +79,8 @@ def tree(rows: RecordRows) -> Node:
             "park_reason": job.park_reason,
             "manual_review_required": rows.summary.manual_review_required,
             "incomplete_note": _incomplete_note(rows),
+            "forced": file.forced,
+            "reused": reused_from(rows.reuses),
         },
         children=passes,
     )

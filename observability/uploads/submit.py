@@ -22,7 +22,7 @@ from observability.uploads.batches import own
 from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError, UserErrorCode
 from pipeline.models import RecordBatch
 from pipeline.operations import operator_actions
-from pipeline.stages.intake import LONGEST_REFERENCE, Submission, discard_unnamed
+from pipeline.stages.intake import LONGEST_REFERENCE, Submission, discard_unnamed, owner_of_user
 
 PRIORITIES = range(-100, 101)
 _BLOCK = 1 << 20
@@ -37,6 +37,8 @@ class Form:
     patient: str = field(repr=False)
     priority: int
     batch_id: UUID | None
+    is_forced: bool = False
+    """Whether the files are extracted again although results could be reused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +83,13 @@ def form_of(posted: Mapping[str, Any], actor: AbstractBaseUser | AnonymousUser) 
             "the batch of these files is closed; open the upload page again",
             code=UserErrorCode.FORM_EXPIRED,
         )
-    return Form(token=token, patient=patient, priority=priority, batch_id=batch_id)
+    return Form(
+        token=token,
+        patient=patient,
+        priority=priority,
+        batch_id=batch_id,
+        is_forced=posted.get("force") == "1",
+    )
 
 
 def take_in(
@@ -107,6 +115,8 @@ def take_in(
                     priority=form.priority,
                     record_batch_id=form.batch_id,
                     idempotency_key=key,
+                    owner=owner_of_user(actor.pk),
+                    is_forced=form.is_forced,
                     user_agent=user_agent or None,
                     ip_address=ip_address,
                 )
@@ -121,6 +131,7 @@ def take_in(
                     "size_bytes": file.size,
                     "priority": form.priority,
                     "batch": str(form.batch_id) if form.batch_id else None,
+                    "force": form.is_forced,
                     # Before the submission, none of several racing posts finds the record.
                     "repeated": received.is_repeated,
                 },
@@ -169,7 +180,9 @@ def _key(path: Path, form: Form, actor: AbstractBaseUser | AnonymousUser) -> str
 
     The patient is part of the key, so that a form with a corrected patient makes a new record.
     """
-    digest = sha256(f"{form.token} {actor.pk} {len(form.patient)} {form.patient} ".encode())
+    stated = f"{form.token} {actor.pk} {len(form.patient)} {form.patient} "
+    # Sent again with the other choice, the form means another extraction.
+    digest = sha256((f"{stated}force " if form.is_forced else stated).encode())
     with path.open("rb") as source:
         while block := source.read(_BLOCK):
             digest.update(block)

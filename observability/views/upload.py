@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 from uuid import UUID, uuid4
 
@@ -88,7 +89,7 @@ def _taken(
     opened = None
     if not is_alone and len(uploaded) > 1:
         opened = open_batch(request.user)
-        form = Form(token=form.token, patient=form.patient, priority=form.priority, batch_id=opened)
+        form = replace(form, batch_id=opened)
     try:
         for file in uploaded:
             with file:
@@ -124,6 +125,7 @@ def _form(
         token=uuid4(),
         patient=posted.get("patient", ""),
         priority=posted.get("priority", "0"),
+        force=posted.get("force") == "1",
         limit_mb=settings.MAX_UPLOAD_MB,
         most_files=settings.DATA_UPLOAD_MAX_NUMBER_FILES,
         outcomes=outcomes or [],

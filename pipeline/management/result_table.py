@@ -72,6 +72,8 @@ class FileResult:
     """The number of entities with a review flag."""
     batch_id: UUID | None = None
     """The batch that the file was submitted with; None for a single file."""
+    reused_from: UUID | None = None
+    """The record whose results the record reused; None if it reused none."""
 
     @property
     def status(self) -> str:
@@ -113,6 +115,7 @@ class FileResult:
             "warnings": list(self.progress.warnings) if self.progress else [],
             "error_code": self.code,
             "batch_id": str(self.batch_id) if self.batch_id else None,
+            "reused_from": str(self.reused_from) if self.reused_from else None,
         }
 
 
@@ -329,6 +332,8 @@ def _unread(p: Progress | None) -> str:
 def _remarks(result: FileResult) -> list[str]:
     found = []
     p = result.progress
+    if result.reused_from:
+        found.append(f"↺ Reused from record {result.reused_from}; --force extracts again.")
     if p and p.encounters_missing:
         found.append(f"! {incomplete_note(p.encounters - p.encounters_missing, p.encounters)}")
     for warning in p.warnings if p else ():

@@ -37,6 +37,7 @@ from pipeline.models import (
     PageSource,
     ProviderCall,
     RecordBatch,
+    Reuse,
 )
 from pipeline.models.fields import counted
 from pipeline.models.work_item import WorkItem
@@ -298,6 +299,12 @@ def entities_to_review(shell_file_ids: Collection[UUID]) -> dict[UUID, int]:
         Entity.objects.filter(shell_file_id__in=shell_file_ids).exclude(review_flags=[]),
         Count("id"),
     )
+
+
+def reused_from(shell_file_ids: Collection[UUID]) -> dict[UUID, UUID]:
+    """Return by record the record of which its last passes reused the results."""
+    rows = Reuse.objects.filter(shell_file_id__in=shell_file_ids, source__isnull=False)
+    return dict(rows.order_by("created_at", "id").values_list("shell_file_id", "source_id"))
 
 
 def _outage_since(job: Job) -> datetime | None:

@@ -37,7 +37,7 @@ from tests.support.incident_rows import an_incident
 
 KEYS = {
     "shell_file_id", "status", "encounters", "entities", "rows_not_understood",
-    "incomplete", "entities_to_review", "warnings", "error_code", "batch_id",
+    "incomplete", "entities_to_review", "warnings", "error_code", "batch_id", "reused_from",
 }  # fmt: skip
 
 

@@ -76,6 +76,8 @@ class Command(PlainCommand):
                 self.stdout.write(drill_down.record_answer)
             if drill_down.incomplete_note:
                 self.stdout.write(drill_down.incomplete_note)
+            for each in drill_down.reused:
+                self.stdout.write(each.line)
             self.stdout.write("")
             for line in as_lines(rows):
                 self.stdout.write(line)
@@ -88,6 +90,8 @@ class Command(PlainCommand):
             console.print(printable(drill_down.record_answer), markup=False)
         if drill_down.incomplete_note:
             console.print(printable(drill_down.incomplete_note), style="yellow", markup=False)
+        for each in drill_down.reused:
+            console.print(each.line, markup=False)
         console.print()
         console.print(as_tree(rows))
         if hint:

@@ -87,6 +87,7 @@
   const send = async (item, batch) => {
     const body = new FormData();
     for (const name of ["token", "patient", "priority"]) body.append(name, form.elements[name].value);
+    if (form.elements.force.checked) body.append("force", "1");
     if (batch) body.append("batch", batch);
     body.append("files", item.file);
     const bar = Object.assign(document.createElement("progress"), { max: 100, value: 0 });

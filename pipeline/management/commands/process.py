@@ -234,11 +234,13 @@ def _with_progress(
     file_results: Sequence[FileResult], progress: Mapping[UUID, Progress]
 ) -> list[FileResult]:
     to_review = selectors.entities_to_review(progress)
+    reused = selectors.reused_from(progress)
     return [
         replace(
             result,
             progress=progress[result.shell_file_id],
             to_review=to_review.get(result.shell_file_id, 0),
+            reused_from=reused.get(result.shell_file_id),
         )
         if result.shell_file_id
         else result
