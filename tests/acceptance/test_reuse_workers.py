@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +92,15 @@ def test_twenty_uploads_at_once_extract_once(pool: WorkerCommand, tmp_path: Path
 
 
 @contextmanager
-def locked(table: str) -> Iterator[None]:
-    """Let every INSERT into a table wait; the lock has a connection of its own."""
+def held(*statements: str) -> Iterator[None]:
+    """Run statements on a connection of their own, and keep their locks."""
     ready, done = threading.Event(), threading.Event()
 
     def hold() -> None:
         try:
             with as_owner(), transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
+                for statement in statements:
+                    cursor.execute(statement)
                 ready.set()
                 done.wait(300)
         finally:
@@ -113,6 +114,32 @@ def locked(table: str) -> Iterator[None]:
     finally:
         done.set()
         holder.join(60)
+
+
+@contextmanager
+def locked(table: str) -> Iterator[None]:
+    """Let every statement that can insert into a table wait, even without a row to insert."""
+    with held(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"):
+        yield
+
+
+@contextmanager
+def guarded(table: str) -> Iterator[None]:
+    """Let every inserted row of a table wait."""
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN NEW; END $$"
+        )
+        cursor.execute(
+            f"CREATE TRIGGER waits BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION waits()"
+        )
+    try:
+        with held("SELECT pg_advisory_xact_lock(4711)"):
+            yield
+    finally:
+        with as_owner(), connection.cursor() as cursor:
+            cursor.execute("DROP FUNCTION waits CASCADE")
 
 
 def blocked_backends() -> list[int]:
@@ -150,31 +177,41 @@ def state(record_id: object) -> dict[str, int]:
     }
 
 
-BEFORE: dict[str, set[str]] = {
-    "shell_file_pages": set(),
-    "healthcare_encounters": {"pages", "chunks", "reuses"},
-    "pass1_entity_detections": {"pages", "chunks", "encounters", "batches", "reuses"},
+PLACES: dict[str, tuple[Callable[[str], AbstractContextManager[None]], str, set[str]]] = {
+    "the copy of the pages": (guarded, "shell_file_pages", set()),
+    "the publication of the encounters": (guarded, "healthcare_encounters", {"pages", "chunks"}),
+    "the replies of the batches": (
+        locked,
+        "pass1_entity_detections",
+        {"pages", "chunks", "encounters"},
+    ),
+    "the publication of the entities": (
+        guarded,
+        "pass1_entity_detections",
+        {"pages", "chunks", "encounters", "batches"},
+    ),
 }
-"""The blocked table → the rows that earlier transactions have committed."""
+"""Where the worker dies → what blocks it there, and what earlier transactions have committed."""
 
 
-@pytest.mark.parametrize("table", BEFORE)
+@pytest.mark.parametrize("place", PLACES)
 def test_a_kill_during_a_reuse_leaves_everything_or_nothing(
-    pool: WorkerCommand, tmp_path: Path, table: str
+    pool: WorkerCommand, tmp_path: Path, place: str
 ) -> None:
+    block, table, before = PLACES[place]
     path = short_record(tmp_path / "record.pdf", 4)
     first = records.submit(path, owner="cli")
     ended(first)
     whole = state(first.shell_file_id)
     calls = ProviderCall.objects.count()
 
-    with locked(table):
+    with block(table):
         second = records.submit(path, owner="cli")
         kill_the_horse(pool)
         until(lambda: not blocked_backends(), 90)
         left = state(second.shell_file_id)
     for name in ("pages", "chunks", "encounters", "batches", "entities"):
-        assert left[name] == (whole[name] if name in BEFORE[table] else 0), name
+        assert left[name] == (whole[name] if name in before else 0), name
 
     # The worker expires the lease of its dead horse; the reconciler takes the job then.
     def recovered() -> bool:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from django.conf import settings
 
+from pipeline.codes.version import code_table_version
 from pipeline.core.states import CALLING_STEPS, Step
 from pipeline.core.types import ProviderModel
 from pipeline.documents import reader
@@ -44,7 +45,7 @@ def conditions_of(step: Step, serving: ProviderModel | None = None) -> Condition
 
     `serving` is the provider and model that the pass asks; the default is that of the settings.
     """
-    codes = _code_table_version() if step in BY_CODES else ""
+    codes = code_table_version() if step in BY_CODES else ""
     if step is Step.PAGES:
         return Conditions(engine="reader", model_version=reader.reader_version())
     if step not in CALLING_STEPS:
@@ -70,7 +71,3 @@ def _engine(provider: str) -> str:
     if not url:
         return provider
     return f"{provider} at {hashlib.sha256(url.encode()).hexdigest()[:8]}"
-
-
-def _code_table_version() -> str:
-    return ""
