@@ -77,7 +77,7 @@ def run(
     Raises LeaseLostError, with nothing more written, when another worker has the job.
     """
     replies = StepReplies(lease, work, provider)
-    left = replies.take(publisher)
+    left = replies.take(deadline, publisher)
     step = StepExecutor(lease, left, provider, deadline, publisher, replies)
     jobs = 1 if provider.name == UNLIMITED else selectors.provider_jobs()
     return step.run(step_time_s(step.sizes, provider, jobs=jobs))
@@ -249,7 +249,9 @@ class StepExecutor(Generic[W]):
                 _log_mismatch(self._lease, split, error.code)
             raise
         try:
-            return replace(self._work.accept(split, reply.output), details=reply.details)
+            accepted = self._work.accept(split, reply.output)
+            kept = self._replies.compressed(reply.output)
+            return replace(accepted, details=reply.details, kept=kept)
         except PipelineError as error:
             raise CallError(error.message, code=error.code, details=reply.details) from None
         except Exception as error:
@@ -316,7 +318,7 @@ class StepExecutor(Generic[W]):
         if failure is None:
             reply = self._splits.output(row)
             row.succeed(reply.output, reply.counts, timezone.now())
-            self._replies.keep(row, reply, self._writer.flush)
+            self._replies.keep(row, self._splits.take_kept(row), self._writer.flush)
             return
         name, error = failure
         code, message = _reason_of(error)

@@ -13,6 +13,7 @@ from typing import Generic
 from uuid import UUID
 
 from pipeline.core.errors import ERRORS, Budget, CallDetails, ErrorCode, PipelineError
+from pipeline.execution.reuse.kept import compressed
 from pipeline.execution.splits import Split, SplitKey
 from pipeline.execution.step_work import AcceptedReply, StepWork, W
 from pipeline.models import selectors
@@ -92,6 +93,14 @@ class SplitPlan(Generic[W]):
             row, [(self._splits[row.id, name], replies[name].output) for name in sorted(replies)]
         )
 
+    def take_kept(self, row: W) -> dict[str, bytes]:
+        """Return the compressed replies of a row by split, and forget them."""
+        replies = self._replies[row.id]
+        kept = {name: reply.kept for name, reply in replies.items()}
+        for name, reply in replies.items():
+            replies[name] = replace(reply, kept=b"")
+        return kept
+
     def _add(self, split: Split[W]) -> None:
         self._splits[split.key] = split
         self._open.setdefault(split.row.id, set()).add(split.name)
@@ -128,7 +137,7 @@ class SplitPlan(Generic[W]):
             output = stored_output(
                 call.reply, self._work.schema, split.token, is_of_engine=call.is_of_engine
             )
-            return self._work.accept(split, output)
+            return replace(self._work.accept(split, output), kept=compressed(output))
         except PipelineError as error:
             logger.warning(
                 "a stored reply could not be used (%s); the provider is asked again",

@@ -27,6 +27,8 @@ class AcceptedReply:
     counts: Mapping[str, int]
     """Columns of the row, as `entities_detected`."""
     details: CallDetails = field(default_factory=CallDetails)
+    kept: bytes = field(default=b"", repr=False)
+    """The reply itself, compressed, for later records with the same bytes; empty if not kept."""
 
 
 class StepWork(Protocol[W]):

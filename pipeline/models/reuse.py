@@ -14,7 +14,7 @@ from pipeline.models.jobs import Job
 
 
 class KeptReply(models.Model):
-    """The accepted output of one work item, kept for records with the same bytes. PHI.
+    """The accepted reply to one work item, kept for records with the same bytes. PHI.
 
     The row disappears with its record.
     """
@@ -30,7 +30,7 @@ class KeptReply(models.Model):
     model_version = fields.text(null=True)
     """The model that answered."""
     reply = models.BinaryField()
-    """zlib-compressed JSON: {output, counts}."""
+    """zlib-compressed JSON: the reply to each split by its name; the name of a whole item is ""."""
     created_at = fields.created_at()
 
     class Meta:

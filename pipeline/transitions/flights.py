@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import connection
 
 from medproc.timing import scaled
+from pipeline.core.states import CALLING_STEPS, Step
 from pipeline.core.types import Due
 from pipeline.transitions.holds import release, release_behind
 from pipeline.transitions.leases import Lease
@@ -61,8 +62,10 @@ def board(lease: Lease, conditions: Mapping[str, str | bool]) -> Parking | None:
 
     Call this inside the fence, at the start of a step. `conditions` are the columns of
     `processed_documents`. Returns None if the step can run: the results exist already, the job is
-    the leader now, the record is forced, or the record has no owner.
+    the leader now, the record is forced, the record has no owner, or the step calls no provider.
     """
+    if lease.step is not Step.PAGES and lease.step not in CALLING_STEPS:
+        return None
     with connection.cursor() as cursor:
         cursor.execute(
             _RECORD,

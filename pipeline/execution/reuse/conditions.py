@@ -49,7 +49,7 @@ def conditions_of(step: Step, serving: ProviderModel | None = None) -> Condition
     if step is Step.PAGES:
         return Conditions(engine="reader", model_version=reader.reader_version())
     if step not in CALLING_STEPS:
-        return Conditions(engine="search", model_version="", code_table_version=codes)
+        return Conditions(engine="none", model_version="", code_table_version=codes)
     asked = serving or named_provider(ProviderConfig.of_settings())
     return Conditions(
         engine=_engine(asked.provider),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import connection
 
-from pipeline.core.states import CALLING_STEPS
+from pipeline.core.states import CALLING_STEPS, Step
 from pipeline.execution.reuse.conditions import Conditions
 from pipeline.transitions import Lease
 
@@ -25,7 +25,12 @@ ON CONFLICT (shell_file_id, step) DO NOTHING
 
 
 def remember(lease: Lease, conditions: Conditions) -> None:
-    """Note that a pass of a record has completed; call this inside the fence that ends the pass."""
+    """Note that a pass of a record has completed; call this inside the fence that ends the pass.
+
+    A pass that neither reads pages nor calls a provider has nothing to reuse.
+    """
+    if lease.step is not Step.PAGES and lease.step not in CALLING_STEPS:
+        return
     with connection.cursor() as cursor:
         cursor.execute(
             _REMEMBER,

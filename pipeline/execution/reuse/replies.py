@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import zlib
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic
 from uuid import UUID
 
@@ -20,13 +20,16 @@ from django.db.models import F, Sum
 from django.utils import timezone
 from pydantic import BaseModel
 
+from pipeline.core.deadline import StepDeadline
+from pipeline.core.redaction import redacted
 from pipeline.core.types import ProviderModel
 from pipeline.execution.attachments import without_attachments
+from pipeline.execution.heartbeat import call_with_lease
 from pipeline.execution.reuse.conditions import Conditions, conditions_of
-from pipeline.execution.splits import Split
+from pipeline.execution.reuse.kept import compressed, packed, unpacked
+from pipeline.execution.splits import Split, pages_of
 from pipeline.execution.step_work import AcceptedReply, GroupPublisher, StepWork, W
 from pipeline.models import KeptReply, ProcessedDocument, ProviderCall, Reuse, ShellFile
-from pipeline.models.work_item import WorkItem
 from pipeline.providers.base import Provider, Request
 from pipeline.transitions import Flush, Lease, fenced, row_of, write
 
@@ -35,7 +38,7 @@ logger = logging.getLogger(__name__)
 # The newest reply to each prompt, from records of which this pass is complete. The digest covers
 # owner, bytes and conditions, so that no row of another owner can match.
 _FIND = """
-SELECT DISTINCT ON (k.lookup) k.lookup, k.work_item_id, k.shell_file_id
+SELECT DISTINCT ON (k.lookup) k.lookup, k.work_item_id
 FROM kept_replies k
 JOIN processed_documents p ON p.shell_file_id = k.shell_file_id AND p.step = k.step
 WHERE k.lookup = ANY(%(lookups)s) AND k.step = %(step)s AND k.shell_file_id <> %(shell_file)s
@@ -65,11 +68,14 @@ class StepReplies(Generic[W]):
         if self._owner and not split.name:
             self._prompts[split.row.id] = _digest(request.prompt, split.token)
 
-    def keep(self, row: W, reply: AcceptedReply, flush: Flush) -> None:
-        """Keep the accepted output of an item for later records with the same bytes."""
-        if not self._owner:
+    def compressed(self, reply: BaseModel) -> bytes:
+        """Return a reply in the form in which it is kept. Runs in a call thread."""
+        return compressed(reply) if self._owner else b""
+
+    def keep(self, row: W, parts: Mapping[str, bytes], flush: Flush) -> None:
+        """Keep the replies to an item for later records; `parts` holds them by split."""
+        if not self._owner or not parts or not all(parts.values()):
             return
-        kept = json.dumps({"output": reply.output, "counts": reply.counts}, ensure_ascii=False)
         flush.kept.append(
             {
                 "work_item_id": str(row.id),
@@ -77,33 +83,30 @@ class StepReplies(Generic[W]):
                 "step": self._lease.step.value,
                 "lookup": self._lookup(row),
                 "model_version": row.ai_model_used,
-                "reply": "\\x" + zlib.compress(kept.encode("utf-8", "replace")).hex(),
+                "reply": "\\x" + packed(parts).hex(),
             }
         )
 
-    def take(self, publisher: GroupPublisher[W] | None) -> StepWork[W]:
+    def take(self, deadline: StepDeadline, publisher: GroupPublisher[W] | None) -> StepWork[W]:
         """Give the open items the replies of earlier records; return the work that is left."""
         if not self._owner or self._is_forced or not self._work.rows or not self._has_source():
             return self._work
-        by_lookup: defaultdict[str, list[W]] = defaultdict(list)
-        for row in self._work.rows:
-            by_lookup[self._lookup(row)].append(row)
+        found = self._found()
+        if not found:
+            return self._work
+        # The rules that accept a reply compute for long, as they do in a call thread.
+        judged = call_with_lease(self._lease, deadline, lambda: self._judged(found))
         with fenced(self._lease):
-            found = self._found(list(by_lookup))
-            taken = {
-                row.id: (row, source, reply)
-                for lookup, (source, reply) in found.items()
-                for row in by_lookup[lookup]
-            }
-            self._write(list(taken.values()), publisher)
-        if taken:
-            logger.info(
-                "%d of %d items reuse earlier replies",
-                len(taken),
-                len(self._work.rows),
-                extra={"action": "replies_reused", **self._lease.log_context()},
-            )
-        return _WorkLeft(self._work, frozenset(taken))
+            present = self._present(judged)
+            self._write([each for each in judged if each.kept_id in present], publisher)
+        logger.info(
+            "%d of %d items reuse earlier replies",
+            len(present),
+            len(self._work.rows),
+            extra={"action": "replies_reused", **self._lease.log_context()},
+        )
+        taken = frozenset(each.row.id for each in judged if each.kept_id in present)
+        return _WorkLeft(self._work, taken)
 
     def _has_source(self) -> bool:
         return (
@@ -114,47 +117,86 @@ class StepReplies(Generic[W]):
             .exists()
         )
 
-    def _found(self, lookups: Sequence[str]) -> dict[str, tuple[UUID, KeptReply]]:
-        """Return by lookup the source's record and its reply; lock the records until commit."""
+    def _found(self) -> list[tuple[W, KeptReply]]:
+        """Return the newest kept reply of each open item that has one."""
+        by_lookup: defaultdict[str, list[W]] = defaultdict(list)
+        for row in self._work.rows:
+            by_lookup[self._lookup(row)].append(row)
         with connection.cursor() as cursor:
             cursor.execute(
                 _FIND,
                 {
-                    "lookups": list(lookups),
+                    "lookups": list(by_lookup),
                     "step": self._lease.step.value,
                     "shell_file": self._lease.shell_file_id,
                     "owner": self._owner,
                     "hash": self._sha256,
                 },
             )
-            places = {item: (lookup, record) for lookup, item, record in cursor.fetchall()}
-            # A record that is being deleted is no source; a locked one stays until the commit.
+            ids = [item for _, item in cursor.fetchall()]
+        kept = KeptReply.objects.filter(work_item_id__in=ids)
+        return [(row, each) for each in kept for row in by_lookup[each.lookup]]
+
+    def _judged(self, found: Sequence[tuple[W, KeptReply]]) -> list[_Taken[W]]:
+        """Return the items whose reply is accepted; the provider is asked about the others."""
+        judged = []
+        for row, kept in found:
+            try:
+                reply = self._accepted(row, unpacked(bytes(kept.reply)))
+            except Exception as error:  # noqa: BLE001 - a reply that breaks is asked for again
+                logger.warning(
+                    "a kept reply could not be used (%s); the provider is asked",
+                    redacted(error),
+                    extra={"action": "kept_reply_unusable", **self._lease.log_context()},
+                )
+                continue
+            judged.append(
+                _Taken(
+                    row=row,
+                    reply=reply,
+                    kept_id=kept.work_item_id,
+                    source=kept.shell_file_id,
+                    model=kept.model_version or "",
+                )
+            )
+        return judged
+
+    def _accepted(self, row: W, replies: Mapping[str, Mapping[str, Any]]) -> AcceptedReply:
+        whole = tuple(self._work.pages_of(row))
+        parts = []
+        for name, reply in sorted(replies.items()):
+            split = Split(row=row, name=name, pages=tuple(pages_of(whole, name)))
+            schema = self._work.schema
+            token = {"item_token": split.token} if "item_token" in schema.model_fields else {}
+            output = schema.model_validate({**reply, **token})
+            parts.append((split, self._work.accept(split, output)))
+        if len(parts) == 1 and not parts[0][0].name:
+            return parts[0][1]
+        return self._work.merge(row, [(split, reply.output) for split, reply in parts])
+
+    def _present(self, judged: Sequence[_Taken[W]]) -> frozenset[UUID]:
+        """Return the kept replies that still exist, and lock their records until the commit."""
+        with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT id FROM shell_files WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE",
-                [sorted({record for _, record in places.values()})],
+                [sorted({each.source for each in judged})],
             )
-        return {
-            places[kept.work_item_id][0]: (places[kept.work_item_id][1], kept)
-            for kept in KeptReply.objects.filter(work_item_id__in=places)
-        }
+        rows = KeptReply.objects.filter(work_item_id__in=[each.kept_id for each in judged])
+        return frozenset(rows.values_list("work_item_id", flat=True))
 
-    def _write(
-        self,
-        taken: Sequence[tuple[W, UUID, KeptReply]],
-        publisher: GroupPublisher[W] | None,
-    ) -> None:
+    def _write(self, taken: Sequence[_Taken[W]], publisher: GroupPublisher[W] | None) -> None:
         flush = Flush(work=type(self._work.rows[0]))
         sources: defaultdict[UUID, list[UUID]] = defaultdict(list)
         now = timezone.now()
-        for row, source, kept in taken:
-            reply = json.loads(zlib.decompress(kept.reply))
+        for each in taken:
+            row = each.row
             row.begin(now)
-            row.record_call(kept.model_version or "", input_tokens=0, output_tokens=0)
-            row.succeed(_with_token(reply["output"], row), reply["counts"], now)
+            row.record_call(each.model, input_tokens=0, output_tokens=0)
+            row.succeed(each.reply.output, each.reply.counts, now)
             if publisher is not None:
                 publisher.start(row, flush)
             flush.items.append(row_of(row))
-            sources[source].append(kept.work_item_id)
+            sources[each.source].append(each.kept_id)
         write(self._lease, flush)
         for source, items in sources.items():
             _note(self._lease, source, items)
@@ -200,16 +242,16 @@ def _digest(prompt: str, token: str) -> str:
     return hashlib.sha256(prompt.replace(token, "").encode("utf-8", "replace")).hexdigest()
 
 
-def _with_token(output: Mapping[str, Any], row: WorkItem) -> dict[str, Any]:
-    """Return an output with the token of its new item, also in the parts of a split item."""
-    return {
-        key: row.id.hex
-        if key == "item_token"
-        else _with_token(value, row)
-        if isinstance(value, dict)
-        else value
-        for key, value in output.items()
-    }
+@dataclass(frozen=True, kw_only=True)
+class _Taken(Generic[W]):
+    """An item, and the earlier reply that its pass has accepted."""
+
+    row: W
+    reply: AcceptedReply
+    kept_id: UUID
+    source: UUID
+    """The record that the reply belongs to."""
+    model: str
 
 
 class _WorkLeft(Generic[W]):
