@@ -89,6 +89,14 @@ def test_an_opening_names_the_visit_of_all_cited_entities(text: str, is_supporte
     assert (check(text, of("htn lis")) == ()) is is_supported
 
 
+def test_a_pronoun_that_the_quote_contradicts_is_refused() -> None:
+    cough = made_fact("e1", "symptom", "cough", quote="She reports a cough")
+
+    assert check("She has a cough.", [cough]) == ()
+    assert check("He has a cough.", [cough]) == ("person:he",)
+    assert check("He has a cough.", of("cough")) == ()
+
+
 def test_a_sentence_without_entities_is_refused() -> None:
     assert check("The patient has hypertension.", []) == ("not_cited",)
 

@@ -40,6 +40,8 @@ _CODES_OF_CUES = {
     "critical": UnsupportedReason.FLAG,
 }
 _HARMLESS = frozenset({"current", "changed", "active", "started"})
+_HE = frozenset({"he", "him", "his", "man", "male", "gentleman"})
+_SHE = frozenset({"she", "her", "hers", "woman", "female", "lady"})
 _OF_AN_OPENING = frozenset(
     {PartKind.FUNCTION, PartKind.VERB, PartKind.DATE, PartKind.BREAK, PartKind.END}
 )
@@ -82,6 +84,7 @@ def _foreign(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
 
 def _stated(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
     items = items_of(text, cited)
+    yield from _pronouns(text, items, cited)
     if _is_opening(items):
         yield from _opening(items, cited)
         return
@@ -101,6 +104,19 @@ def _stated(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
         is_named = known.facts.category != "immunization" or any(g in words for g in _GIVEN)
         if index not in covered or not is_named:
             yield reason(UnsupportedReason.NAME, known.facts.key)
+
+
+def _pronouns(
+    text: str, items: Sequence[SentencePart], cited: Sequence[CitedEntity]
+) -> Iterator[str]:
+    """Yield a pronoun of the patient that the quotes of the entities contradict."""
+    if any(item.phrase.kind in ("family", "other") for item in items):
+        return
+    told = {token.text for token in tokens_of(text)}
+    quoted = {word for known in cited for word in known.quote}
+    for mine, others in ((_HE, _SHE), (_SHE, _HE)):
+        if quoted & mine and not quoted & others:
+            yield from (reason(UnsupportedReason.PERSON, word) for word in sorted(told & others))
 
 
 def _is_opening(items: Sequence[SentencePart]) -> bool:

@@ -12,9 +12,6 @@ from pipeline.providers.local.narrative.drafts import SentenceDraft, drafts_of
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import NarrativeReply, WrittenSentence
 
-_FIRST = 2
-"""Sentences of one kind before the other kinds have their turn."""
-
 
 def narrate(question: Question) -> NarrativeReply:
     """Write the narrative of the question's entities, within the limits of the question.
@@ -44,8 +41,8 @@ def _supported(draft: SentenceDraft, known: Mapping[str, EntityFacts]) -> Iterat
 
 
 def _chosen(supported: Sequence[SentenceDraft], most: int) -> list[SentenceDraft]:
-    """Return at most `most` sentences, so that many results do not displace the other kinds."""
-    by_turn = sorted(supported, key=lambda draft: (draft.rank[1] // _FIRST, draft.rank))
+    """Return at most `most` sentences: all essential facts, then each other kind in turn."""
+    by_turn = sorted(supported, key=lambda draft: (draft.rank[1], draft.rank[0]))
     chosen = {id(draft) for draft in by_turn[:most]}
     return [draft for draft in supported if id(draft) in chosen]
 

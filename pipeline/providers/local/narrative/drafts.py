@@ -37,7 +37,7 @@ class SentenceDraft:
     parts: tuple[SentenceDraft, ...] = ()
     """The same facts in one sentence each; empty if the sentence tells one fact."""
     rank: tuple[int, int] = (0, 0)
-    """Number of the template, and of the sentence of this template."""
+    """Number of the template, and the turn in which the sentence is chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,8 @@ class SentenceTemplate:
     join: str = "and"
     dated: bool = True
     """Whether the sentence may begin with the date of the encounter."""
+    essential: bool = False
+    """Whether a part of these facts would mislead: half of a list of medications or allergies."""
     shaped: bool = True
     """Whether names stand apart from phrases with a dose or a date."""
 
@@ -130,6 +132,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         applies=lambda e: _of("condition")(e) and _present(e),
         phrase=named,
         words=_plain("the patient had {}"),
+        essential=True,
     ),
     SentenceTemplate(
         applies=lambda e: (
@@ -141,6 +144,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=named,
         words=_verb("was suspected", "were suspected"),
+        essential=True,
     ),
     SentenceTemplate(
         applies=lambda e: (
@@ -150,11 +154,13 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=medication.regimen,
         words=_plain("the patient was taking {}"),
+        essential=True,
         most=4,
     ),
     SentenceTemplate(
         applies=lambda e: _medication("changed")(e) and _certain_medication(e) and bool(e.dose),
         phrase=medication.changed,
+        essential=True,
         words=_plain("{}"),
         most=2,
     ),
@@ -169,6 +175,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=medication.step,
         words=_plain("the steps of the regimen were {}"),
+        essential=True,
         most=9,
         join="then",
         dated=False,
@@ -185,6 +192,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=named,
         words=_plain("allergies included {}"),
+        essential=True,
         shaped=False,
     ),
     SentenceTemplate(
@@ -219,12 +227,14 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         applies=lambda e: _medication("stopped")(e),
         phrase=medication.regimen,
         words=_verb("was stopped", "were stopped"),
+        essential=True,
         most=3,
     ),
     SentenceTemplate(
         applies=lambda e: _medication("on_hold")(e),
         phrase=medication.regimen,
         words=_verb("was on hold", "were on hold"),
+        essential=True,
         most=3,
     ),
     SentenceTemplate(
@@ -393,7 +403,7 @@ def drafts_of(facts: Sequence[EntityFacts], words: int, *, record: bool) -> Iter
             for phrases in _by_shape(told) if template.shaped else [told]:
                 for part in _parts(phrases, template, when, words, opened=opened, record=record):
                     opened = opened or when is not None
-                    yield replace(part, rank=(place, number))
+                    yield replace(part, rank=(place, 0 if template.essential else number))
                     number += 1
 
 
