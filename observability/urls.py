@@ -36,6 +36,7 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
             r"^records/(?P<digits>[0-9a-fA-F-]{6,35})/$", search.short, name="record_by_digits"
         ),
         path("records/<uuid:record_id>/", record.record, name="record"),
+        path("records/<uuid:record_id>/summary/", phi.summary, name="record_summary"),
         path("records/<uuid:record_id>/pages/", phi.to_page, name="record_pages"),
         path("records/<uuid:record_id>/pages/<int:number>/", phi.record_page, name="record_page"),
         path("records/<uuid:record_id>/pages/<int:number>/image/", phi.image, name="page_image"),

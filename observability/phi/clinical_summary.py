@@ -12,16 +12,24 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+from observability.phi.list_words import seen, words_of
 from pipeline.models import (
     Encounter,
     EnrichedEntity,
+    Entity,
     NarrativeResult,
     NarrativeSentence,
     RecordListItem,
-    RecordListKind,
     selectors,
 )
 
+LIST_TITLES = {
+    "problem": "Problems",
+    "medication": "Medications",
+    "allergy": "Allergies",
+    "lab_series": "Laboratory series",
+}
+"""The titles of the lists, in the order in which they are shown."""
 CODES_SHOWN = 50
 """Codes of a record that the summary lists, the most frequent first."""
 
@@ -32,6 +40,8 @@ class Sentence:
 
     text: str
     entity_ids: tuple[str, ...]
+    pages: tuple[int, ...]
+    """Pages of the cited entities."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +62,12 @@ class ListEntry:
     name: str
     code: str | None
     """`system|code`."""
+    words: str
+    """What the summary says, in one line."""
+    seen: str
+    """The first and the last day."""
+    flags: tuple[str, ...]
+    """Reasons for a review of an entity that supports the entry."""
     summary: dict[str, Any]
     encounters: tuple[int, ...]
     """1-based numbers of the supporting encounters."""
@@ -77,10 +93,20 @@ class ClinicalSummary:
     narratives: tuple[Narrative, ...]
     """The record's own narrative first."""
     lists: dict[str, tuple[ListEntry, ...]]
-    """By kind (`RecordListKind`); a kind without entries is left out."""
+    """By kind, in the order of `LIST_TITLES`; a kind without entries is left out."""
     codes: tuple[CodeCount, ...]
     entities: int
     entities_flagged: int
+
+    @property
+    def titled(self) -> list[tuple[str, str, tuple[ListEntry, ...]]]:
+        """The lists with their kinds and titles."""
+        return [(kind, LIST_TITLES[kind], entries) for kind, entries in self.lists.items()]
+
+    @property
+    def contradictions(self) -> int:
+        """The number of contradictions in all lists."""
+        return sum(len(each.contradictions) for of in self.lists.values() for each in of)
 
     def as_json(self) -> dict[str, Any]:
         """Return the summary as JSON-ready values."""
@@ -88,7 +114,7 @@ class ClinicalSummary:
 
 
 def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
-    """Return the summary of a record, in six statements for any record."""
+    """Return the summary of a record, in seven statements for any record."""
     indexes = dict(
         Encounter.objects.filter(shell_file_id=shell_file_id).values_list("id", "encounter_index")
     )
@@ -119,14 +145,24 @@ def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
 def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrative, ...]:
     sentences: defaultdict[UUID, list[Sentence]] = defaultdict(list)
     left_out: Counter[UUID] = Counter()
-    rows = NarrativeSentence.objects.filter(shell_file_id=shell_file_id)
-    for narrative, text, ids, supported in rows.order_by("sentence_index").values_list(
-        "narrative_id", "text", "entity_ids", "supported"
-    ):
-        if supported:
-            sentences[narrative].append(Sentence(text=text, entity_ids=tuple(map(str, ids))))
-        else:
+    rows = list(
+        NarrativeSentence.objects.filter(shell_file_id=shell_file_id)
+        .order_by("sentence_index")
+        .values_list("narrative_id", "text", "entity_ids", "supported")
+    )
+    cited = {each for _, _, ids, supported in rows if supported for each in ids}
+    pages = dict(Entity.objects.filter(id__in=cited).values_list("id", "page_number"))
+    for narrative, text, ids, supported in rows:
+        if not supported:
             left_out[narrative] += 1
+            continue
+        sentences[narrative].append(
+            Sentence(
+                text=text,
+                entity_ids=tuple(map(str, ids)),
+                pages=tuple(sorted({pages[each] for each in ids if each in pages})),
+            )
+        )
     narratives = NarrativeResult.objects.filter(
         processing_session__shell_file_id=shell_file_id, id__in=[*sentences, *left_out]
     ).order_by("narrative_index")
@@ -143,13 +179,16 @@ def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrativ
 
 
 def _lists(shell_file_id: UUID, indexes: dict[UUID, int]) -> dict[str, tuple[ListEntry, ...]]:
-    found: dict[str, list[ListEntry]] = {kind.value: [] for kind in RecordListKind}
+    found: dict[str, list[ListEntry]] = {kind: [] for kind in LIST_TITLES}
     items = RecordListItem.objects.filter(shell_file_id=shell_file_id)
     for item in items.order_by("kind", "item_index"):
         found[item.kind].append(
             ListEntry(
                 name=item.name,
                 code=f"{item.code_system}|{item.code}" if item.code else None,
+                words=words_of(item.kind, item.summary),
+                seen=seen(item.summary),
+                flags=tuple(item.summary.get("flags", ())),
                 summary=item.summary,
                 encounters=_numbers(item.encounter_ids, indexes),
                 contradictions=tuple(each["message"] for each in item.contradictions),

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from observability.permissions import Right
 from observability.phi.calls import read_call
+from observability.phi.clinical_summary import clinical_summary
 from observability.phi.images import BusyError, is_written_down, page_image, ticket
 from observability.phi.pages import page_view
 from observability.views.decorators import PhiResponse, page, phi, reading
@@ -80,6 +81,28 @@ def image(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
         facts={"page": number, "image": True},
         is_written_down=not is_shown
         or is_written_down(said, str(request.user.pk), record_id, number),
+    )
+
+
+@phi
+def summary(request: HttpRequest, record_id: UUID) -> PhiResponse:
+    """Show narratives, lists, contradictions and codes of a record."""
+    with reading():
+        if not ShellFile.objects.filter(id=record_id).exists():
+            raise Http404
+        found = clinical_summary(record_id)
+        response = render_page(
+            request,
+            "console/summary.html",
+            f"Clinical summary of record {str(record_id)[:8]}",
+            found=found,
+            record_id=record_id,
+        )
+    return PhiResponse(
+        response=response,
+        target_kind="record",
+        target_id=record_id,
+        facts={"what": "summary", "entities": found.entities},
     )
 
 

@@ -90,6 +90,7 @@ PAGES = (
     CheckedUrl(name="records", query={"is": "failed"}),
     CheckedUrl(name="record", args=("record",), statements=19),
     CheckedUrl(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
+    CheckedUrl(name="record_summary", args=("record",), who=PHI, writes=AUDIT, statements=16),
     CheckedUrl(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
     CheckedUrl(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),
     CheckedUrl(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),

@@ -18,16 +18,14 @@ from medproc.printable import printable
 from observability.audit.actor import command_line
 from observability.audit.log import READ_PHI, record
 from observability.drilldown.lookup import SHORTEST, IdError, locate
-from observability.phi.clinical_summary import ClinicalSummary, ListEntry, clinical_summary
+from observability.phi.clinical_summary import (
+    LIST_TITLES,
+    ClinicalSummary,
+    ListEntry,
+    clinical_summary,
+)
 from pipeline.core.labels import counted
 from pipeline.management.plain_command import PlainCommand
-
-TITLES = {
-    "problem": "Problems",
-    "medication": "Medications",
-    "allergy": "Allergies",
-    "lab_series": "Laboratory series",
-}
 
 
 class Command(PlainCommand):
@@ -100,7 +98,7 @@ def lines_of(found: ClinicalSummary, most: int | None) -> Iterator[str]:
     for each in found.codes[:most]:
         yield f"    {each.code}  {each.display}  ×{each.entities}"
     for kind, entries in found.lists.items():
-        yield f"  {TITLES[kind]}: {len(entries)}"
+        yield f"  {LIST_TITLES[kind]}: {len(entries)}"
         for entry in entries[:most]:
             yield from _entry(entry)
 
@@ -109,7 +107,8 @@ def _entry(entry: ListEntry) -> Iterator[str]:
     code = f" [{entry.code}]" if entry.code else ""
     numbers = ", ".join(map(str, entry.encounters))
     where = "encounter" if len(entry.encounters) == 1 else "encounters"
-    yield f"    {entry.name}{code}, {where} {numbers}"
+    said = f": {entry.words}" if entry.words else ""
+    yield f"    {entry.name}{code}{said} ({where} {numbers})"
     yield from (f"      contradiction: {message}" for message in entry.contradictions)
 
 
