@@ -23,6 +23,7 @@ _END_COLUMN = re.compile(
     r"(?:date[ ])?resolved(?:[ ](?:on|date))?|resolution(?:[ ]date)?|abatement(?:[ ]date)?", re.I
 )
 _ENDS = re.compile(r"\b(?:resolution|resolv(?:ed|es|ing)|remission)\b", re.I)
+_AGAIN = re.compile(r"\b(?:recur\w*|relaps\w*|return(?:ed|s)?|c[ao]mes?[ ]back)\b", re.I)
 _TWO_SIDES = re.compile(
     r"\b(?:left|right)[ ]*(?:and[ ](?:left|right)|or|/|>|<|&|greater[ ]than|more[ ]than"
     r"|worse[ ]than)",
@@ -49,9 +50,12 @@ def read_condition(facts: EntityFacts, evidence: Evidence) -> dict[str, str]:
     if verification == "entered-in-error":
         return found
     if facts.negated:
-        if _ENDS.search(f"{evidence.before[-40:]} {evidence.after[:40]}"):
-            # A condition that ends was there; the structurer flags the contradiction.
+        # A condition that ends, or does not come back, was there: the structurer flags that.
+        near = f"{evidence.before[-40:]} {evidence.after[:40]}"
+        if _ENDS.search(near):
             found["status"] = "resolved"
+        elif _AGAIN.search(near):
+            found["status"] = "recurrence"
         return found
     if facts.certainty != "hypothetical" and (grade := severity_of(facts, evidence)):
         found["severity"] = grade
@@ -196,7 +200,8 @@ def _place(facts: EntityFacts, evidence: Evidence) -> Iterator[tuple[str, str]]:
     if m := words.SIDE_BEHIND.match(after):
         sides.add(_side(m))
     around = f"{before[-30:]}{mention}{after[:40]}"
-    if len(sides) == 1 and not _TWO_SIDES.search(around):
+    named = {side for side in ("left", "right") if re.search(rf"\b{side}\b", around, re.I)}
+    if len(sides) == 1 and not _TWO_SIDES.search(around) and len(named) < 2:
         yield "laterality", sides.pop()
     sites = {m.group().lower(): m.group() for m in words.SITE_IN.finditer(mention)}
     if m := words.SITE_BEHIND.match(after):

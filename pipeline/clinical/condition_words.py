@@ -254,6 +254,6 @@ GOVERNED = re.compile(
 """The words that put a mention behind another entity: what follows can be about either."""
 UNPROVEN = re.compile(
     r"\b(?:not[ ](?:yet[ ])?(?:been[ ])?(?:confirmed|proven|established)|unconfirmed|unproven"
-    r"|(?:unable|failed)[ ]to[ ]confirm)\b",
+    r"|(?:unable|failed)[ ]to[ ]confirm|unlikely|not[ ]likely|doubtful|low[ ]suspicion)\b",
     re.I,
 )
