@@ -62,14 +62,20 @@ def conversions() -> tuple[Conversion, ...]:
 
 
 def _contradicts_units(made: Conversion) -> bool:
-    """Return whether the prefixes of two units of one kind yield another factor.
+    """Return whether the prefixes of two units yield another factor, or an impossible molar mass.
 
-    labunits 0.2.1 gives acetylcholinesterase 1 U/mL = 1 U/L, which is wrong by a thousand.
+    labunits 0.2.1 gives acetylcholinesterase 1 U/mL = 1 U/L, and norepinephrine 1 pg/mL = 5.91
+    nmol/L (0.17 g/mol). Both are wrong by a thousand.
     """
     one, other = _SCALE.fullmatch(made.conventional), _SCALE.fullmatch(made.si)
-    if one is None or other is None or one["what"] != other["what"]:
+    if one is None or other is None:
         return False
     expected = Decimal(10) ** (_power(one) - _power(other))
+    if (one["what"], other["what"]) == ("g", "mol"):
+        # Hydrogen is the lightest substance, with 1 g/mol.
+        return expected / made.factor < 1
+    if one["what"] != other["what"]:
+        return False
     return abs(made.factor / expected - 1) > _TOLERANCE
 
 

@@ -18,6 +18,7 @@ from tests.support.measurements import lab
 
 _REFUSED = {
     "2099-0": "1 U/mL is 1,000 U/L, not 1 U/L",
+    "2666-6": "1 pg/mL of norepinephrine is 5.91 pmol/L, not nmol/L",
     "15061-5": "U is not the enzyme unit",
     "20448-7": "U is not the enzyme unit",
 }
