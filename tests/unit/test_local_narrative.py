@@ -108,6 +108,15 @@ def test_keeps_the_limits(sentences: int, words: int) -> None:
     assert all(len(text.split()) <= words for text in texts)
 
 
+def test_a_short_narrative_never_drops_that_a_medication_was_stopped() -> None:
+    stopped = replace(FACTS["war"], key="stopped", name="lisinopril", dose=None, frequency=None)
+
+    assert told([*of("htn lis bp glu"), stopped], sentences=2) == [
+        "At the office visit on March 5, 2024, the patient had hypertension.",
+        "Lisinopril was stopped.",
+    ]
+
+
 def test_many_results_leave_room_for_the_other_kinds() -> None:
     labs = [
         made_fact(f"n{n}", "lab", f"Analyte {chr(65 + n)}", value=f"{n}.5", abnormal_flag="H")

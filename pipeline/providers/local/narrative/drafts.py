@@ -53,8 +53,10 @@ class SentenceTemplate:
     join: str = "and"
     dated: bool = True
     """Whether the sentence may begin with the date of the encounter."""
-    essential: bool = False
-    """Whether a part of these facts would mislead: half of a list of medications or allergies."""
+    turn: int = 2
+    """When the limit of sentences is short: 0 is chosen first, because without "aspirin was
+    stopped" the sentence "the patient was taking aspirin" would mislead; 1 follows, because half
+    of a list of medications or allergies would mislead; the other kinds follow in turn."""
     shaped: bool = True
     """Whether names stand apart from phrases with a dose or a date."""
 
@@ -132,7 +134,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         applies=lambda e: _of("condition")(e) and _present(e),
         phrase=named,
         words=_plain("the patient had {}"),
-        essential=True,
+        turn=1,
     ),
     SentenceTemplate(
         applies=lambda e: (
@@ -144,7 +146,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=named,
         words=_verb("was suspected", "were suspected"),
-        essential=True,
+        turn=1,
     ),
     SentenceTemplate(
         applies=lambda e: (
@@ -154,13 +156,13 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=medication.regimen,
         words=_plain("the patient was taking {}"),
-        essential=True,
+        turn=1,
         most=4,
     ),
     SentenceTemplate(
         applies=lambda e: _medication("changed")(e) and _certain_medication(e) and bool(e.dose),
         phrase=medication.changed,
-        essential=True,
+        turn=1,
         words=_plain("{}"),
         most=2,
     ),
@@ -175,7 +177,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=medication.step,
         words=_plain("the steps of the regimen were {}"),
-        essential=True,
+        turn=1,
         most=9,
         join="then",
         dated=False,
@@ -192,7 +194,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=named,
         words=_plain("allergies included {}"),
-        essential=True,
+        turn=1,
         shaped=False,
     ),
     SentenceTemplate(
@@ -201,6 +203,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         ),
         phrase=lambda e: english.inside(e.name),
         words=_plain("the patient had no allergy to {}"),
+        turn=0,
         join="or",
         shaped=False,
     ),
@@ -227,14 +230,14 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         applies=lambda e: _medication("stopped")(e),
         phrase=medication.regimen,
         words=_verb("was stopped", "were stopped"),
-        essential=True,
+        turn=0,
         most=3,
     ),
     SentenceTemplate(
         applies=lambda e: _medication("on_hold")(e),
         phrase=medication.regimen,
         words=_verb("was on hold", "were on hold"),
-        essential=True,
+        turn=0,
         most=3,
     ),
     SentenceTemplate(
@@ -247,6 +250,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         applies=lambda e: _medication("not_started")(e),
         phrase=medication.regimen,
         words=_verb("was not taken", "were not taken"),
+        turn=0,
         most=3,
     ),
     SentenceTemplate(
@@ -403,7 +407,9 @@ def drafts_of(facts: Sequence[EntityFacts], words: int, *, record: bool) -> Iter
             for phrases in _by_shape(told) if template.shaped else [told]:
                 for part in _parts(phrases, template, when, words, opened=opened, record=record):
                     opened = opened or when is not None
-                    yield replace(part, rank=(place, 0 if template.essential else number))
+                    yield replace(
+                        part, rank=(place, template.turn + (number if template.turn > 1 else 0))
+                    )
                     number += 1
 
 
