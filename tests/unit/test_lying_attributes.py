@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -144,3 +145,19 @@ def test_an_entity_that_a_model_leaves_out_keeps_the_text_of_pass_1() -> None:
 
     assert made.flags == ("not_enriched",)
     assert made.attributes["dose"]["printed"] == "10 mg"
+
+
+@pytest.mark.parametrize(
+    "odd", ["", " ", "\t", "²", "1e400", "02/30/2024", "½", "~~", "0/0", "\x00"]
+)
+@pytest.mark.parametrize("note", NOTES)
+def test_no_text_of_a_reply_raises(note: str, odd: str) -> None:
+    names = [name for name in FoundAttributes.model_fields if name != "id"]
+    facts, slices = facts_of(note), slices_of(note)
+
+    for each in facts:
+        values: dict[str, Any] = {**dict.fromkeys(names, odd), "id": each.key}
+        reply = FoundAttributes.model_construct(**values)
+        made = enriched(each, reply, None, slices, neighbours=facts)
+
+        assert "not_enriched" not in made.flags
