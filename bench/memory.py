@@ -1,7 +1,8 @@
-"""The memory of the processes that work on a 1,000-page text record.
+"""The memory of the processes that work on a 1,000-page text record, through all passes.
 
-Run `python -m bench.memory [pages]`; 2 min, on its own PostgreSQL, Valkey and emulator. The record
-runs in its own process, like a horse of the worker pool. Exits 1 if a process exceeds 200 MB.
+Run `python -m bench.memory [pages]`, on its own PostgreSQL, Valkey and emulator, with ICD-10-CM
+loaded. Each pass runs in its own process, like a horse of the worker pool. Exits 1 if a process
+exceeds 250 MB.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from bench._environment import environment_of
 from medproc.embedded import throw_away_servers
 from medproc.env import PROJECT_ROOT
 
-BOUND_MB = 200
+BOUND_MB = 250
 
-WORKER = """
+SUBMIT = """
 import sys
 from pathlib import Path
 
@@ -26,13 +27,23 @@ import django
 
 django.setup()
 
-from django.conf import settings
-
-from pipeline.models import Batch, Entity, Job
 from pipeline.operations import operator_actions
+from pipeline.stages.intake import Submission
+
+received = operator_actions.record_submit(Submission(path=Path(sys.argv[1])))
+print(received.job_id)
+"""
+HORSE = """
+import sys
+import time
+
+import django
+
+django.setup()
+
+from pipeline.models import Job
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import warm
-from pipeline.stages.intake import Submission
 from pipeline.workers import run_step
 
 
@@ -41,14 +52,31 @@ def megabytes(field):
         return next(int(line.split()[1]) // 1024 for line in status if line.startswith(field))
 
 
+job_id, step, bound = sys.argv[1], sys.argv[2], int(sys.argv[3])
 warm(ProviderConfig.of_settings())
-received = operator_actions.record_submit(Submission(path=Path(sys.argv[1])))
-for step in ("pages", "pass05", "pass1"):
-    run_step.run_step(step)
-    print(f"  {step:8} now {megabytes('VmRSS'):4} MB, peak {megabytes('VmHWM'):4} MB")
-job = Job.objects.get(id=received.job_id)
-print(f"  job {job.status}, {Batch.objects.count()} batches, {Entity.objects.count()} entities")
-sys.exit(0 if job.status == "completed" and megabytes("VmHWM") < int(sys.argv[2]) else 1)
+first = megabytes("VmHWM")
+began = time.monotonic()
+run_step.run_step(step)
+took = time.monotonic() - began
+peak = megabytes("VmHWM")
+job = Job.objects.get(id=job_id)
+moved = job.status == "completed" or (job.status == "pending" and job.current_step != step)
+said = job.status if moved else f"{job.status} {job.error_code} {job.error_message}"
+print(f"  {step:8} peak {peak:4} MB (at the start {first} MB), {took:5.1f} s, job {said}")
+sys.exit(0 if moved and peak < bound else 1)
+"""
+STEPS = ("pages", "pass05", "pass1", "pass1_5", "pass2", "pass3")
+COUNT = """
+import django
+
+django.setup()
+
+from pipeline.models import Batch, CodeCandidate, EnrichedEntity, Entity
+from pipeline.models import NarrativeResult, NarrativeSentence, ZoneResult
+
+models = (Batch, Entity, CodeCandidate, ZoneResult, EnrichedEntity, NarrativeResult,
+          NarrativeSentence)
+print("  rows: " + ", ".join(f"{m.objects.count()} {m._meta.db_table}" for m in models))
 """
 
 
@@ -59,8 +87,9 @@ def main() -> int:
     pages = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
         environment = environment_of(places, folder)
-        migrate = [sys.executable, str(PROJECT_ROOT / "manage.py"), "migrate", "--verbosity", "0"]
-        subprocess.run(migrate, env=environment, check=True)
+        for command in (["migrate", "--verbosity", "0"], ["load_codes", "ICD10CM"]):
+            manage = [sys.executable, str(PROJECT_ROOT / "manage.py"), *command]
+            subprocess.run(manage, env=environment, check=True)
         record = Path(folder) / "record.pdf"
         record.write_bytes(make_text_record(pages, pages // 5, 1))
         failed = _run("local engine", record, {**environment, "MEDPROC_PROVIDER": "local"})
@@ -80,16 +109,27 @@ def main() -> int:
 
 
 def _run(name: str, record: Path, environment: dict[str, str]) -> int:
-    print(f"{name}, bound {BOUND_MB} MB")
-    done = subprocess.run(
-        [sys.executable, "-c", WORKER, str(record), str(BOUND_MB)],
+    print(f"{name}, bound {BOUND_MB} MB for each process", flush=True)
+    job_id = _python(SUBMIT, str(record), environment=environment).stdout.strip()
+    failed = 0
+    for step in STEPS:
+        done = _python(HORSE, job_id, step, str(BOUND_MB), environment=environment)
+        print(done.stdout, end="", flush=True)
+        failed |= done.returncode
+    print(_python(COUNT, environment=environment).stdout, end="", flush=True)
+    return failed
+
+
+def _python(
+    code: str, *arguments: str, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
         env=environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
         check=False,
     )
-    print(done.stdout, end="")
-    return done.returncode
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def lost_work(
     table = WORK_TABLES.get(step)
     items = _open_items(table, shell_file_id) if table else []
     entries = [_item_entry(table, item, code) for item in items] if table else []
-    if table and table.encounter_parent:
+    if table and table.encounter:
         entries += _unpublished(table, shell_file_id, items, code)
     if not entries:
         whole = {"pages": None, "error_code": code, "underlying_error": underlying or code}
@@ -79,14 +79,22 @@ def _unpublished(
 ) -> list[dict[str, Any]]:
     """Return encounters that have all their replies, but that are not published."""
     parent = table.encounter_parent
-    if parent is None:
-        return []
     listed = {item.encounter_id for item in items}
-    rows = parent.rows.filter(shell_file_id=shell_file_id).exclude(status=WorkStatus.SUCCEEDED)
-    named = rows.order_by("id").values_list(f"{parent.encounter}_id", "error_code")
+    if parent:
+        rows = parent.rows.filter(shell_file_id=shell_file_id).exclude(status=WorkStatus.SUCCEEDED)
+        named = rows.order_by("id").values_list(f"{parent.encounter}_id", "error_code")
+    else:
+        # The publication of an encounter clears the outputs of its items.
+        kept = table.rows.filter(
+            **{table.record: shell_file_id}, status=WorkStatus.SUCCEEDED, output__isnull=False
+        )
+        of = kept.order_by("page_range_start", table.index).values_list(
+            f"{table.encounter}_id", flat=True
+        )
+        named = [(encounter_id, None) for encounter_id in dict.fromkeys(of)]
     return [
         {
-            "encounter_id": str(encounter_id),
+            "encounter_id": str(encounter_id) if encounter_id else None,
             table.index: None,
             "pages": None,
             "error_code": own or code,

@@ -284,7 +284,11 @@ def _narration(record: _Record) -> NarrativeMetrics | None:
 def _by_encounter(
     model: type[ZoneResult] | type[NarrativeResult], record: _Record
 ) -> dict[str, int]:
-    """Return the counts of encounters: all, with every item succeeded, and with a failed item."""
+    """Return the counts of encounters: all, published, and failed.
+
+    An encounter fails with one of its items. An encounter with all its replies, but without its
+    results, has failed too: its publication was refused.
+    """
     encounters = (
         model._default_manager.filter(
             processing_session=record.session, healthcare_encounter__isnull=False
@@ -295,12 +299,18 @@ def _by_encounter(
             all=Count("id"),
             done=Count("id", filter=Q(status=WorkStatus.SUCCEEDED)),
             lost=Count("id", filter=Q(status=WorkStatus.FAILED)),
+            kept=Count("id", filter=Q(status=WorkStatus.SUCCEEDED, output__isnull=False)),
         )
     )
     return {
         "encounters_total": len(encounters),
-        "encounters_succeeded": sum(each["all"] == each["done"] for each in encounters),
-        "encounters_failed": sum(each["lost"] > 0 for each in encounters),
+        "encounters_succeeded": sum(
+            each["all"] == each["done"] and not each["kept"] for each in encounters
+        ),
+        "encounters_failed": sum(
+            each["lost"] > 0 or (each["all"] == each["done"] and each["kept"] > 0)
+            for each in encounters
+        ),
     }
 
 

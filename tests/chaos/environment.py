@@ -55,6 +55,7 @@ SETTINGS: Mapping[str, Any] = {
     "PASS1_BATCH_MIN_PAGES": 1,
     "PASS1_BATCH_MAX_PAGES": 1,
     "PASS1_BATCH_HARD_CEILING": 1,
+    "SKIPPED_PASSES": "",
 }
 
 
@@ -83,7 +84,9 @@ class ChaosEnvironment:
         """Run a pool of `seats` workers, each for every pass, with these settings."""
         folder = self.folder / f"pool-{next(self._numbers)}"
         folder.mkdir()
-        queues = ("--queues", "pass1", "pass05", "pages", "--workers", str(seats))
+        from pipeline.queueing.queues import QUEUES
+
+        queues = ("--queues", *reversed(QUEUES), "--workers", str(seats))
         pool = (worker_fixture or self.worker_fixture).start(
             folder, "", "rqworker-pool", *queues, file_bytes=file_bytes, settings=settings
         )
@@ -192,9 +195,11 @@ def _set_up(places: Places, folder: Path, emulator: Emulator) -> Iterator[ChaosE
     django.setup()
     call_command("migrate", verbosity=0, interactive=False)
     from pipeline.queueing.queues import RUN_STEP
+    from tests.support.code_rows import load_icd_part
     from tests.support.short_records import short_record
     from tests.support.workers import WorkerFixture
 
+    load_icd_part()
     for visits in VISITS:
         short_record(folder / f"{visits}.pdf", visits)
     worker_fixture = WorkerFixture(RUN_STEP)

@@ -17,9 +17,11 @@ from django.db import connection
 from gemini_emulator.recorded_rows import prove_log
 from gemini_emulator.request_log import LogLine
 from pipeline.core.states import JOB_TERMINAL, JobStatus
-from pipeline.models import Batch, Chunk, Entity, Job, ProviderCall, Session, ShellFile
+from pipeline.models import Entity, Job, ProviderCall, Session, ShellFile
+from pipeline.models.work_tables import WORK_TABLES
 from pipeline.stages.intake import Received
 from tests.chaos.environment import PATIENCE_S, VISITS, ChaosEnvironment, tried
+from tests.support.later_pass_rows import later_results, misplaced, partly_visible
 from tests.support.record_runs import astray
 from tests.support.rows import crashes_of
 from tests.support.workers import until
@@ -43,11 +45,11 @@ class ChaosObservations:
     began: int = 0
     """Number of records that were submitted before the scene."""
     committed: dict[str, float] = field(default_factory=dict)
-    """Unix time at which a batch or chunk was first seen as succeeded, by item token."""
+    """Unix time at which a work item was first seen as succeeded, by item token."""
     awake: list[tuple[UUID, float, float]] = field(default_factory=list)
     """Record, start and end of each horse that woke after it had lost its lease."""
     partial: int = 0
-    """Number of looks that found a partly published encounter."""
+    """Number of looks that found a partly published encounter or narrative."""
 
     def __post_init__(self) -> None:
         self.began = len(self.chaos.received)
@@ -68,12 +70,12 @@ class ChaosObservations:
     def _seen(self) -> tuple[list[str], int]:
         tokens = [
             pk.hex
-            for rows in (Batch.objects, Chunk.objects)
-            for pk in rows.filter(status="succeeded").values_list("id", flat=True)
+            for table in WORK_TABLES.values()
+            for pk in table.rows.filter(status="succeeded").values_list("pk", flat=True)
         ]
         with connection.cursor() as cursor:
             cursor.execute(_PARTIAL)
-            return tokens, cursor.fetchone()[0]
+            return tokens, cursor.fetchone()[0] + partly_visible()
 
     def close(self, *, may_fail: bool = False) -> dict[str, Any]:
         """Wait for the end of all records; return the figures, with the errors as `findings`."""
@@ -83,7 +85,9 @@ class ChaosObservations:
         self.look()
         jobs = self.chaos.jobs(self.received)
         findings = [*self._unended(jobs, may_fail=may_fail), *self._differences(jobs)]
-        tokens = _tokens_of([each.shell_file_id for each in self.received])
+        files = [each.shell_file_id for each in self.received]
+        findings += tried(lambda: misplaced(files))
+        tokens = _tokens_of(files)
         # The log and this process use the same clock.
         log = [line for line in self.chaos.emulator.log() if line.item_token in tokens]
         late = self._late(log)
@@ -140,20 +144,22 @@ class ChaosObservations:
         return found
 
     def _differences(self, jobs: Sequence[Job]) -> list[str]:
-        """Compare the entities of each record with a record of the same size that met no fault."""
+        """Compare the results of each record with a record of the same size that met no fault."""
         whole = {
-            _size(each.shell_file_id): _entities(each.shell_file_id)
+            _size(each.shell_file_id): _results(each.shell_file_id)
             for each in self.chaos.references
         }
         found: list[str] = []
         for job in jobs:
             reference = whole[_size(job.shell_file_id)]
-            encounters = _entities(job.shell_file_id)
+            results = _results(job.shell_file_id)
             complete = job.status == JobStatus.COMPLETED
-            if any(rows != reference.get(index) for index, rows in encounters.items()):
-                found.append(f"job {job.id} shows an encounter that differs from its reference")
-            if complete and encounters != reference:
-                found.append(f"job {job.id} is completed and not whole")
+            wrong = [part for part, rows in results.items() if rows != reference.get(part)]
+            if wrong:
+                found.append(f"job {job.id} shows {wrong} different from its reference")
+            if complete and results.keys() != reference.keys():
+                lost = sorted(reference.keys() - results.keys())
+                found.append(f"job {job.id} is completed without {lost}")
             if complete and astray(job.shell_file):
                 found.append(f"job {job.id} has entities in the wrong place")
         return found
@@ -162,8 +168,10 @@ class ChaosObservations:
 def _tokens_of(files: Sequence[UUID]) -> set[str]:
     return {
         pk.hex
-        for rows in (Batch.objects, Chunk.objects)
-        for pk in rows.filter(processing_session__shell_file__in=files).values_list("id", flat=True)
+        for table in WORK_TABLES.values()
+        for pk in table.rows.filter(processing_session__shell_file__in=files).values_list(
+            "pk", flat=True
+        )
     }
 
 
@@ -176,15 +184,18 @@ def _size(shell_file_id: UUID) -> int:
     return int(ShellFile.objects.values_list("size_bytes", flat=True).get(id=shell_file_id))
 
 
-def _entities(shell_file_id: UUID) -> dict[int, list[tuple[Any, ...]]]:
-    """Return the visible entities of a record by encounter number."""
+def _results(shell_file_id: UUID) -> dict[tuple[str, int], list[Any]]:
+    """Return the visible results of a record by table and encounter number."""
     rows = Entity.objects.filter(shell_file_id=shell_file_id).values_list(
         "healthcare_encounter__encounter_index", *FOUND
     )
-    by_encounter: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    entities: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for index, *columns in rows:
-        by_encounter[index].append(tuple(columns))
-    return {index: sorted(found, key=str) for index, found in by_encounter.items()}
+        entities["entities", index].append(tuple(columns))
+    return {
+        **{part: sorted(found, key=str) for part, found in entities.items()},
+        **later_results(shell_file_id),
+    }
 
 
 def references(chaos: ChaosEnvironment) -> None:
@@ -193,4 +204,7 @@ def references(chaos: ChaosEnvironment) -> None:
         chaos.references = [chaos.submit(visits) for visits in VISITS]
         until(lambda: not chaos.open_jobs(), PATIENCE_S)
     assert {job.status for job in chaos.jobs()} == {JobStatus.COMPLETED}
+    for reference in chaos.references:
+        tables = {table for table, _ in _results(reference.shell_file_id)}
+        assert tables == {"entities", "candidates", "enriched", "told", "listed"}
     chaos.received.clear()
