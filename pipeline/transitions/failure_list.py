@@ -6,7 +6,7 @@ a deadline, a cancellation, a lost worker or an internal error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -80,6 +80,7 @@ def _unpublished(
     """Return encounters that have all their replies, but that are not published."""
     parent = table.encounter_parent
     listed = {item.encounter_id for item in items}
+    named: Iterable[tuple[UUID | None, str | None]]
     if parent:
         rows = parent.rows.filter(shell_file_id=shell_file_id).exclude(status=WorkStatus.SUCCEEDED)
         named = rows.order_by("id").values_list(f"{parent.encounter}_id", "error_code")
