@@ -138,6 +138,8 @@ class ListsTruth(_Truth):
     medications: list[ListedTruth]
     allergies: list[ListedTruth]
     lab_series: list[ListedTruth]
+    optional: list[str]
+    """Findings that a reader may list as problems or not."""
     apart: list[tuple[str, str]]
     """Names that no entry may join."""
     contradictions: list[ContradictionTruth]

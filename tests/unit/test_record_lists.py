@@ -24,7 +24,9 @@ FIRST = date(2024, 3, 11)
 _numbers = count(1)
 
 
-def fact(category: str, name: str, *, encounter: int = 0, **values: Any) -> ListedFact:
+def fact(
+    category: str, name: str, *, encounter: int = 0, until: date | None = None, **values: Any
+) -> ListedFact:
     """Return an accepted entity of the patient; `attributes` and `code` as after Pass 2."""
     number = next(_numbers)
     facts = EntityFacts(
@@ -42,6 +44,7 @@ def fact(category: str, name: str, *, encounter: int = 0, **values: Any) -> List
         entity_id=UUID(int=number),
         encounter_id=UUID(int=encounter + 1_000_000),
         encounter_index=encounter,
+        encounter_end=until,
     )
 
 
@@ -257,6 +260,21 @@ def test_two_doses_of_one_day_contradict(one: ListedFact, other: ListedFact) -> 
 
     assert kinds([item]) == [ContradictionKind.TWO_DOSES]
     assert "current" not in item.summary
+
+
+def test_two_doses_of_one_stay_name_no_day() -> None:
+    last = FIRST + timedelta(days=5)
+    stay = [dosed("furosemide", number, until=last) for number in ("40", "80")]
+    dated = [
+        dosed("furosemide", number, until=last, entity_date=FIRST + timedelta(days=day))
+        for day, number in enumerate(("40", "80"))
+    ]
+
+    (item,) = record_lists(stay)
+
+    (found,) = item.contradictions
+    assert found.message == "furosemide: 40 mg and 80 mg in one encounter"
+    assert kinds(record_lists(dated)) == []
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,15 @@ class ListedFact:
     encounter_id: UUID
     encounter_index: int
     """The position of the encounter in the record."""
+    encounter_end: date | None = None
+    """Last day of a stay."""
+
+    @property
+    def stated_day(self) -> date | None:
+        """The day of the statement, or None for a statement of a stay without a day of its own."""
+        facts = self.facts
+        is_stay = self.encounter_end not in (None, facts.encounter_date)
+        return facts.entity_date or (None if is_stay else facts.encounter_date)
 
     @property
     def day(self) -> date | None:

@@ -31,9 +31,9 @@ def flags_of(fact: ListedFact) -> tuple[str, ...]:
 
 
 def name_of(members: Sequence[ListedFact]) -> str:
-    """Return the most frequent printed name; the alphabet decides between equals."""
+    """Return the most frequent printed name; between equals, the shortest, then the alphabet."""
     counts = Counter(each.facts.name.casefold() for each in members)
-    best = min(counts, key=lambda name: (-counts[name], name))
+    best = min(counts, key=lambda name: (-counts[name], len(name), name))
     return min(each.facts.name for each in members if each.facts.name.casefold() == best)
 
 
@@ -64,10 +64,14 @@ def agreed(members: Iterable[ListedFact], read: Callable[[ListedFact], T | None]
 
 
 def by_day(members: Iterable[ListedFact]) -> dict[Any, list[ListedFact]]:
-    """Return the members of each day; members without a day are grouped by their encounter."""
+    """Return the members of each day; members without a day are grouped by their encounter.
+
+    The statements of a stay without days of their own are one group: the reader of the list sees
+    that they differ, and decides whether the treatment changed.
+    """
     groups: dict[Any, list[ListedFact]] = {}
     for each in members:
-        groups.setdefault(each.day or each.encounter_id, []).append(each)
+        groups.setdefault(each.stated_day or each.encounter_id, []).append(each)
     return groups
 
 

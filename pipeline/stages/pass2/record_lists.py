@@ -10,7 +10,7 @@ from pipeline.clinical.record_lists.items import ListedFact, ListItem
 from pipeline.codes.exclusions import excludes1_notes
 from pipeline.core.deadline import StepDeadline
 from pipeline.execution.heartbeat import call_with_lease
-from pipeline.models import RecordListItem, ShellFile
+from pipeline.models import Encounter, RecordListItem, ShellFile
 from pipeline.models.codes import SystemKey
 from pipeline.stages.entity_facts import known_entities
 from pipeline.transitions import Lease
@@ -19,8 +19,8 @@ from pipeline.transitions import Lease
 def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
     """Return the problems, medications, allergies and lab series of a record.
 
-    Runs one statement for the patient, one for the Excludes1 notes if two codes were chosen, and
-    those of `known_entities`. The pure part runs beside the heartbeat.
+    Runs one statement for the patient, one for the stays, one for the Excludes1 notes if two codes
+    were chosen, and those of `known_entities`. The pure part runs beside the heartbeat.
     """
     shell_file_id = lease.shell_file_id
     patient_id = ShellFile.objects.values_list("patient_id", flat=True).get(id=shell_file_id)
@@ -42,6 +42,11 @@ def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
 
 
 def _facts(shell_file_id: UUID) -> Iterator[ListedFact]:
+    ends = dict(
+        Encounter.objects.filter(shell_file_id=shell_file_id).values_list(
+            "id", "encounter_date_end"
+        )
+    )
     entities = known_entities(shell_file_id, with_attributes=True)
     for index, known in enumerate(entities.values()):
         for each in known:
@@ -50,6 +55,7 @@ def _facts(shell_file_id: UUID) -> Iterator[ListedFact]:
                 entity_id=each.id,
                 encounter_id=each.encounter_id,
                 encounter_index=index,
+                encounter_end=ends[each.encounter_id],
             )
 
 
