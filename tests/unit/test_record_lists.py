@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -372,6 +374,12 @@ def test_flags_stay_visible() -> None:
 
     assert item.summary["flags"] == ["disputed:dose"]
     assert item.summary["current"]["flags"] == ["disputed:dose"]
+
+
+def test_the_document_explains_every_contradiction() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "record-lists.md").read_text("utf-8")
+
+    assert set(re.findall(r"^\| `(\w+)` \|", document, re.MULTILINE)) == set(ContradictionKind)
 
 
 _NAMES = st.sampled_from(["lisinopril", "Lisinopril", "aspirin", "hypertension", "sodium"])
