@@ -103,6 +103,22 @@ def test_a_display_is_a_text_and_facets(display: str, text: str, facets: Facets)
     assert Facets.read(str(stated)) == stated
 
 
+def test_a_specimen_is_a_facet_of_a_laboratory_test() -> None:
+    stated = query("Urine creatinine", "lab").facets
+
+    assert stated == Facets(specimen="urine")
+    entry = Found(
+        "LOINC",
+        ["creatinin"],
+        [500],
+        [1, 2],
+        [str(Facets(specimen="blood")), str(Facets(specimen="urine"))],
+    )
+    match = Match(0.9, 1, 1)
+    assert [c.code_id for c in rank.choices([(Query((), stated), match, entry)], 5)] == [2]
+    assert [c.code_id for c in rank.choices([(Query((), Facets()), match, entry)], 5)] == [1, 2]
+
+
 def test_doses_belong_to_no_medication() -> None:
     assert said("Lasix 40 mg PO BID", "medication") == [["lasix"]]
     assert said("HCTZ", "medication") == [["hydrochlorothiazide"]]
@@ -202,7 +218,7 @@ def resolved(text: str) -> rank.Resolved:
 
 
 def score(text: str, *entry: str) -> float:
-    found = Found("ICD10CM", entry, [500] * len(entry), [1], [";;;;;"])
+    found = Found("ICD10CM", entry, [500] * len(entry), [1], [str(Facets())])
     match = rank.match(resolved(text), found)
     return match.score if match else 0.0
 
@@ -225,7 +241,7 @@ def test_another_number_is_a_contradiction() -> None:
 def test_two_words_may_be_one() -> None:
     parsed = query("gastro esophageal ulcer")
     lexemes = {word: Lexeme(word, 5.0) for word in parsed.words}
-    found = Found("ICD10CM", ["gastroesophageal", "ulcer"], [500, 500], [1], [";;;;;"])
+    found = Found("ICD10CM", ["gastroesophageal", "ulcer"], [500, 500], [1], [str(Facets())])
 
     apart = rank.match(rank.resolve(parsed, lexemes, {}), found)
     joined = rank.match(

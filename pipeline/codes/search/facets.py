@@ -7,7 +7,7 @@ and the facets choose among the codes. The words follow the ICD-10-CM tabular li
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 
@@ -41,11 +41,11 @@ class Facets:
     """`routine`, `delayed`, `nonunion` or `malunion`."""
     fetus: str = ""
     """The number of the fetus, or `0` where the code leaves the number open."""
+    specimen: str = ""
+    """`blood`, `urine`, `csf`, `cells` or `fluid` of a laboratory test."""
 
     def __str__(self) -> str:
-        return ";".join(
-            (self.side, self.trimester, self.encounter, self.wound, self.healing, self.fetus)
-        )
+        return ";".join(getattr(self, each.name) for each in fields(self))
 
     @classmethod
     def read(cls, text: str) -> Facets:
@@ -54,6 +54,14 @@ class Facets:
         return cls(Side(side), *others)
 
 
+SPECIMENS = {
+    **dict.fromkeys(("serum", "plasma", "venous_blood", "whole_blood"), "blood"),
+    **dict.fromkeys(("urine", "urine_24_h", "urinary"), "urine"),
+    **dict.fromkeys(("csf", "cerebrospinal"), "csf"),
+    **dict.fromkeys(("pleural", "synovial", "peritoneal", "ascitic", "fluid"), "fluid"),
+    "red_blood_cells": "cells",
+}
+"""Specimens as sources and clinicians write them → the specimen as a facet."""
 _ENCOUNTER = re.compile(r",?\s*\b(initial encounter|subsequent encounter|sequela)\b(.*)$", re.S)
 _TRIMESTER = re.compile(r",?\s*\b(unspecified|first|second|third) trimester\b")
 _FETUS = re.compile(r",\s*(?:fetus (\d)|other fetus|not applicable or unspecified)$")

@@ -6,7 +6,7 @@ This module is pure. A term of a heading counts for the billable codes below the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.codes.search import facets as facet
@@ -18,7 +18,7 @@ MAX_CODES_BELOW = 200
 _NOT_CODES = frozenset({"chapter", "section"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CodeRow:
     """One code of the system, with its terms."""
 
@@ -30,9 +30,10 @@ class CodeRow:
     kind: str
     terms: tuple[str, ...] = ()
     """Terms besides the display."""
+    specimens: tuple[str, ...] = ()
 
 
-@dataclass
+@dataclass(slots=True)
 class Entry:
     """One text without facets, with the codes that share it."""
 
@@ -107,9 +108,14 @@ def _residue(heading: str, text: str) -> str:
     )
 
 
-def _parsed(codes: Iterable[CodeRow]) -> dict[str, tuple[str, Facets]]:
+def _parsed(codes: Sequence[CodeRow]) -> dict[str, tuple[str, Facets]]:
     """Return the text without facets and the facets of each code."""
     parsed = {row.code: facet.of_display(row.display) for row in codes}
+    for row in codes:
+        specimens = {facet.SPECIMENS.get(each, "") for each in row.specimens}
+        if len(specimens) == 1:
+            text, facets = parsed[row.code]
+            parsed[row.code] = text, replace(facets, specimen=specimens.pop())
     sided = {_squeezed(text) for text, facets in parsed.values() if facets.side is not Side.NONE}
     for code, (text, facets) in parsed.items():
         if facets.side is not Side.NONE or "unspecified" not in text.lower():

@@ -5,6 +5,7 @@ Sizes and times are in docs/performance.md.
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from collections import Counter, defaultdict
@@ -94,13 +95,23 @@ def _codes(system_key: str) -> list[CodeRow]:
         for code_id, text in cursor:
             terms[code_id].append(text)
         cursor.execute(
-            "SELECT id, code, display, parent, billable, kind FROM codes WHERE system_id = %s"
+            "SELECT id, code, display, parent, billable, kind,"
+            " coalesce(properties -> 'specimens', '[]')::text FROM codes WHERE system_id = %s"
             " ORDER BY id",
             [system_key],
         )
         return [
-            CodeRow(id_, code, display, parent, billable, kind, tuple(terms.get(id_, ())))
-            for id_, code, display, parent, billable, kind in cursor
+            CodeRow(
+                id=id_,
+                code=code,
+                display=display,
+                parent=parent,
+                billable=billable,
+                kind=kind,
+                terms=tuple(terms.get(id_, ())),
+                specimens=tuple(json.loads(specimens)),
+            )
+            for id_, code, display, parent, billable, kind, specimens in cursor
         ]
 
 

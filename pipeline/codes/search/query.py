@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.codes.search.facets import Facets, Side, wound_of
+from pipeline.codes.search.facets import SPECIMENS, Facets, Side, wound_of
 from pipeline.codes.search.phrases import Form, longest, phrases
 from pipeline.codes.search.words import MAX_WORDS, Word, plain, tokens, words_of_tokens
 
@@ -82,6 +82,9 @@ def tokens_of(text: str, category: str) -> tuple[str, ...]:
 
 def parse(found: Sequence[str], category: str, *, is_initial: bool = False) -> Query:
     """Return the query of the tokens of an entity's name."""
+    specimen = ""
+    if category == "lab":
+        found, specimen = _without_specimen(found)
     text, facets = _stated(" ".join(found))
     replaced, options = _with_phrases(text.split(), category)
     replaced, side = _without_sides(replaced)
@@ -94,9 +97,14 @@ def parse(found: Sequence[str], category: str, *, is_initial: bool = False) -> Q
         slots = ()
     return Query(
         slots,
-        replace(facets, side=side),
+        replace(facets, side=side, specimen=specimen),
         is_initial,
     )
+
+
+def _without_specimen(found: Sequence[str]) -> tuple[list[str], str]:
+    stated = {SPECIMENS[token] for token in found if token in SPECIMENS}
+    return [token for token in found if token not in SPECIMENS], next(iter(sorted(stated)), "")
 
 
 def _tells(word: Word) -> bool:

@@ -37,6 +37,9 @@ CONTEXT = frozenset(
 OUT_OF_CONTEXT = 0.75
 """The share of its score that an entry keeps which has a context that the query lacks."""
 
+USUAL_SPECIMEN = "blood"
+"""The specimen of a test whose text names no specimen."""
+
 EXCLUSIVE = (
     ("acut", "chronic", "subacut"),
     ("mild", "moder", "sever"),
@@ -376,5 +379,13 @@ def _fit(stated: Facets, facets: str, is_initial: bool) -> Fit | None:
             reasons.append(f"healing {wanted_healing}")
     if of_code.fetus != stated.fetus and of_code.fetus not in ("", "0" if not stated.fetus else ""):
         share *= 0.8
+    if of_code.specimen:
+        if stated.specimen and of_code.specimen != stated.specimen:
+            return None
+        if stated.specimen:
+            reasons.append(f"specimen {stated.specimen}")
+        elif of_code.specimen != USUAL_SPECIMEN:
+            share *= 0.6
+            reasons.append(f"specimen {of_code.specimen} is not stated")
     is_unstated = stated.side is Side.NONE and of_code.side in STATED
     return Fit(share, "".join(f"; {reason}" for reason in reasons), of_code.side, is_unstated)

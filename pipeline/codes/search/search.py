@@ -38,8 +38,6 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
 
 MAX_ENTRIES = 30
 """Entries of one query and system that are ranked by `rank`."""
-ENTRIES = 50_000
-"""Entries of a large system; `importance` is relative to them."""
 MAX_SCANNED = 1_200
 """Entries that the rarest words of a query may lead to; more only cost time."""
 NEAR_WORDS = 12
@@ -111,7 +109,9 @@ def _batch(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
         if reading.query.slots and vocabulary.totals.get(system)
     ]
     matches: defaultdict[int, list[tuple[Query, Match, Found]]] = defaultdict(list)
-    for at, entry in _entries([(system, resolved) for _, system, resolved in searches]):
+    for at, entry in _entries(
+        [(system, resolved, vocabulary.totals[system]) for _, system, resolved in searches]
+    ):
         reading, _, resolved = searches[at]
         match = rank.match(resolved, entry)
         if match is not None:
@@ -277,10 +277,10 @@ def _pairs(query: Query) -> Iterator[str]:
             yield "".join(words)
 
 
-def _entries(searches: Sequence[tuple[str, Resolved]]) -> Iterator[tuple[int, Found]]:
+def _entries(searches: Sequence[tuple[str, Resolved, int]]) -> Iterator[tuple[int, Found]]:
     rows = []
-    for at, (system, query) in enumerate(searches):
-        terms, vector = _terms(query)
+    for at, (system, query, total) in enumerate(searches):
+        terms, vector = _terms(query, total)
         if terms:
             rows.append((at, system, terms, vector, query.weight))
     if not rows:
@@ -293,7 +293,7 @@ def _entries(searches: Sequence[tuple[str, Resolved]]) -> Iterator[tuple[int, Fo
             yield at, Found(searches[at][0], *columns)
 
 
-def _terms(query: Resolved) -> tuple[str, str]:
+def _terms(query: Resolved, entries: int) -> tuple[str, str]:
     """Return the rarest lexemes as a full-text query, and all weights as a sparse vector."""
     weights: defaultdict[str, float] = defaultdict(float)
     rarity: dict[str, float] = {}
@@ -316,15 +316,15 @@ def _terms(query: Resolved) -> tuple[str, str]:
     for text, weight in weights.items():
         values[dimension(text)] += weight
     vector = "{" + ",".join(f"{d}:{values[d]:.3f}" for d in sorted(values)) + "}"
-    return " | ".join(map(_quoted, _rarest(rarity))), f"{vector}/{LEXEME_DIMENSIONS}"
+    return " | ".join(map(_quoted, _rarest(rarity, entries))), f"{vector}/{LEXEME_DIMENSIONS}"
 
 
-def _rarest(rarity: Mapping[str, float]) -> list[str]:
+def _rarest(rarity: Mapping[str, float], total: int) -> list[str]:
     """Return the rarest lexemes that together lead to about MAX_SCANNED entries at most."""
     chosen: list[str] = []
     scanned = 0.0
     for lexeme in sorted(rarity, key=lambda each: -rarity[each]):
-        scanned += ENTRIES / math.exp(rarity[lexeme])
+        scanned += total / math.exp(rarity[lexeme])
         if len(chosen) >= 2 and scanned > MAX_SCANNED:
             break
         chosen.append(lexeme)

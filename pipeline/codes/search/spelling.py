@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache, lru_cache
 
+from pipeline.codes.search.facets import SPECIMENS
 from pipeline.codes.search.phrases import phrases
 from pipeline.codes.search.words import FUNCTION_WORDS
 
@@ -31,7 +32,7 @@ _FACET_WORDS = """
 left right bilateral bilat no not without initial subsequent encounter visit sequela trimester
 first second third fetus routine delayed healing nonunion malunion open closed compound
 """
-_MARKERS = frozenset(_FACET_WORDS.split())
+_MARKERS = frozenset(_FACET_WORDS.split()) | frozenset(SPECIMENS)
 """Words that state a facet or a negation; the index leaves them out."""
 
 

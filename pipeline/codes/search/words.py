@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_WORDS = 40
 """Words of a query that the search reads; longer texts name no single concept."""
@@ -42,7 +43,7 @@ _WITH_NUMBER = re.compile(r"([^\W\d_]{4,})(\d{1,2})")
 _PHRASES = (("not elsewhere classified", "nec"), ("not otherwise specified", "nos"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Word:
     """One word of a text."""
 
@@ -100,16 +101,22 @@ def words_of_tokens(found: list[str]) -> Iterator[Word]:
             before = token
             continue
         if token.isalpha() and token not in _ROMAN:
-            yield Word(token, negates, depth > 0)
+            yield _word(token, negates, depth > 0)
             before = token
             continue
         parts = [_one(part, before) for whole in token.split("-") for part in _split_number(whole)]
         for part in parts:
             if part and part not in FUNCTION_WORDS:
-                yield Word(part, negates, depth > 0)
+                yield _word(part, negates, depth > 0)
         if len(parts) == 2:
-            yield Word("".join(parts), negates, depth > 0, is_joined=True)
+            yield _word("".join(parts), negates, depth > 0, True)
         before = token
+
+
+@lru_cache(maxsize=200_000)
+def _word(text: str, is_negated: bool, is_optional: bool, is_joined: bool = False) -> Word:
+    """Return the one object of a word: a large system repeats each word many times."""
+    return Word(text, is_negated, is_optional, is_joined)
 
 
 def _split_number(token: str) -> tuple[str, ...]:
