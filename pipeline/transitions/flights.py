@@ -22,7 +22,7 @@ from pipeline.transitions.steps import Parking
 OVERTAKEN_S = 600.0
 """Seconds without a begun step after which a leader that is not running is overtaken. A leader that
 waits for a paused queue, an incident or a retry then blocks no other record."""
-ASK_AGAIN_S = 60.0
+ASK_AGAIN_S = 30.0
 """Seconds after which a waiting job asks again; the end of the leader releases it earlier."""
 
 _RECORD = """

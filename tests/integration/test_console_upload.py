@@ -180,6 +180,19 @@ def test_a_field_that_does_not_fit_is_reported_and_nothing_is_stored(
     assert not Patient.objects.exists()
 
 
+def test_a_file_belongs_to_its_user_and_is_extracted_again_only_if_the_user_says_so() -> None:
+    client = a_client(Role.OPERATOR)
+    token = str(uuid4())
+    for force in ("", "1", ""):
+        send(client, a_file(), token=token, force=force)
+
+    records = ShellFile.objects.order_by("created_at", "forced").values_list("owner", "forced")
+    owner = f"user:{User.objects.get().pk}"
+    # The same form is one record; the same form with the other choice is another record.
+    assert sorted(records) == [(owner, False), (owner, True)]
+    assert [each.facts["force"] for each in audit_events()] == [False, True, False]
+
+
 def test_a_form_without_a_file_says_so() -> None:
     page = send(a_client(Role.OPERATOR))
 

@@ -334,6 +334,19 @@ def test_json_has_one_of_five_words_for_each_status(status: JobStatus, word: str
     assert result.word in SHAPES
 
 
+def test_a_reuse_is_named_with_its_source() -> None:
+    result = FileResult(
+        name="lab.pdf",
+        shell_file_id=UUID(int=1),
+        progress=_progress(status=JobStatus.COMPLETED),
+        reused_from=UUID(int=2),
+    )
+
+    assert result.as_json()["reused_from"] == str(UUID(int=2))
+    shown = "\n".join(line.plain for line in results([result]))
+    assert f"Reused from record {UUID(int=2)}" in shown
+
+
 def test_a_warning_that_counts_shows_its_number() -> None:
     warnings = (
         {"code": "ITEM_REJECTED", "message": "Left out.", "pages": [2], "count": 1_200},
