@@ -67,6 +67,8 @@ class ZoneResult(WorkItem):
     """List of [page, start, end]: the text that the prompt shows."""
     estimated_input_tokens = fields.count()
     entities_enriched = fields.optional_count()
+    attributes_rejected = fields.optional_count()
+    """Answers of the replies that named no entity of their question, or that contradicted."""
 
     class Meta:
         db_table = "pass2_zone_results"
@@ -103,6 +105,7 @@ class ZoneResult(WorkItem):
 
     def _set_counts(self, counts: Mapping[str, int]) -> None:
         self.entities_enriched = counts["entities_enriched"]
+        self.attributes_rejected = counts["attributes_rejected"]
 
 
 class EnrichedEntity(models.Model):

@@ -129,11 +129,13 @@ class _Zones:
         reply = cast(EntityReply, output)
         return AcceptedReply(
             output=reply.model_dump(mode="json"),
-            counts={"entities_enriched": len(reply.entities)},
+            counts={"entities_enriched": len(reply.entities), "attributes_rejected": 0},
         )
 
     def merge(
         self, row: ZoneResult, outputs: Sequence[tuple[Split[ZoneResult], Mapping[str, Any]]]
     ) -> AcceptedReply:
         found = sum(len(output["entities"]) for _, output in outputs)
-        return AcceptedReply(output={}, counts={"entities_enriched": found})
+        return AcceptedReply(
+            output={}, counts={"entities_enriched": found, "attributes_rejected": 0}
+        )

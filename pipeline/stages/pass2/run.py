@@ -71,7 +71,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     lists = list_rows(lease, deadline)
 
     def publish() -> None:
-        store.conclude(lease, every, lists, work.rejected)
+        store.conclude(lease, every, lists)
 
     return StepCompleted(publish=publish)
 
@@ -99,8 +99,6 @@ class ZoneWork:
         )
         self._whole = _whole_pages(lease.shell_file_id, pages) if source else {}
         self._overhead = estimate_tokens(render_enrichment("", (), ()))
-        self.rejected: dict[UUID, int] = {}
-        """Attributes that named no entity of their question, by zone."""
         self.refusal: Failure | None = None
         """The first encounter whose attributes could not be published."""
         # The publication of an encounter clears the outputs of its zones.
@@ -186,7 +184,6 @@ class ZoneWork:
         patient = self._patients[cast(UUID, group)]
         for zone in zones:
             output: Mapping[str, Any] = zone.output or {}
-            self.rejected[zone.id] = output["rejected"]
             flush.results.extend(
                 store.enriched_row(self._lease, zone, patient, found)
                 for found in output["enriched"]
@@ -240,7 +237,7 @@ def _is_published(zone: ZoneResult) -> bool:
 def _accepted(found: Sequence[Mapping[str, Any]], rejected: int) -> AcceptedReply:
     return AcceptedReply(
         output={"enriched": list(found), "rejected": rejected},
-        counts={"entities_enriched": len(found)},
+        counts={"entities_enriched": len(found), "attributes_rejected": rejected},
     )
 
 

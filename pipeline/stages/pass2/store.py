@@ -76,19 +76,19 @@ def conclude(
     lease: Lease,
     zones: Sequence[ZoneResult],
     lists: Sequence[RecordListItem],
-    rejected: Mapping[UUID, int],
 ) -> None:
     """Replace the lists of the record, and mark the record for a review where needed."""
     RecordListItem.objects.filter(shell_file_id=lease.shell_file_id).delete()
     RecordListItem.objects.bulk_create(lists, batch_size=500)
-    bad = [zone for zone in zones if rejected.get(zone.id)]
+    # The zones hold the counts: some encounters were published by an earlier run of the step.
+    bad = [zone for zone in zones if zone.attributes_rejected]
     if bad:
         warn(
             lease.shell_file_id,
             ErrorCode.ITEM_REJECTED,
             "Attributes of a reply named no entity of the question and were left out.",
             sorted({p for z in bad for p in range(z.page_range_start, z.page_range_end + 1)}),
-            count=sum(rejected.values()),
+            count=sum(zone.attributes_rejected or 0 for zone in bad),
         )
     flagged = ShellFile.objects.filter(id=lease.shell_file_id).filter(
         enriched_entities__flags__len__gt=0
