@@ -54,6 +54,8 @@ def truth_of(entity: EntityTruth, place: SampleSetting) -> ClinicalTruth:
     required, allowed = copy.deepcopy(_READERS[entity.category](entity, place))
     accepted = codes.accepted(entity.category, entity.name, entity.assertion)
     for each in special.of(place.record, place.encounter, entity.name, entity.line):
+        if entity.assertion == "negated" and entity.category in ("condition", "symptom"):
+            continue
         _merge(required, each.required)
         _merge(allowed, each.allowed)
         if each.icd is not None and entity.assertion not in ("negated", "family"):

@@ -161,9 +161,11 @@ LONG = (
     Special(4, "influenza vaccine", "", _given("2023-10-12")),
     Special(4, "delirium", "resolved", RESOLVED),
     Special(4, "acute kidney injury", "recovered", {}, IMPROVED),
-    Special(4, "pulmonary embolism", "", {}, {}),
     Special(4, "ct angiography", "", {}, _on("2024-02-14")),
     Special(None, "acute kidney injury", "February", {}, {"onset": "2024-02"}),
+    # `Ankles with mild edema`; the words can be on two lines.
+    Special(4, "edema", "mild edema", MILD),
+    Special(4, "edema", "", {}, MILD),
     Special(None, "anemia", "Anemia: mild", MILD),
     Special(None, "anemia", "", {}, MILD),
     Special(None, "cataract", "", {}, {**LEFT, "onset": "2021"}, (None, "Z98.42")),
