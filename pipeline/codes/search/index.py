@@ -40,6 +40,8 @@ TOTAL = ""
 """The word whose row counts all entries of a system."""
 MAX_WORD = 60
 """Characters of a word that the index keeps; longer words are formulas."""
+MAX_TERM = 250
+"""Characters of a synonym that the index keeps; longer names are those of chemists."""
 STEM_ROWS = 5_000
 
 
@@ -89,8 +91,9 @@ def _codes(system_key: str) -> list[CodeRow]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT t.code_id, t.text FROM code_terms t JOIN codes c ON c.id = t.code_id"
-            " WHERE c.system_id = %s AND t.text <> c.display ORDER BY t.id",
-            [system_key],
+            " WHERE c.system_id = %s AND t.text <> c.display AND length(t.text) <= %s"
+            " ORDER BY t.id",
+            [system_key, MAX_TERM],
         )
         for code_id, text in cursor:
             terms[code_id].append(text)
