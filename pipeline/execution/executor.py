@@ -77,8 +77,12 @@ def run(
     Raises LeaseLostError, with nothing more written, when another worker has the job.
     """
     replies = StepReplies(lease, work, provider)
-    left = replies.take(deadline, publisher)
-    step = StepExecutor(lease, left, provider, deadline, publisher, replies)
+    for part in replies.take(deadline, publisher):
+        reused = StepExecutor(lease, part, provider, deadline, publisher, replies)
+        result = reused.run(step_time_s((), provider))
+        if not isinstance(result, AllItemsEnded):
+            return result
+    step = StepExecutor(lease, replies.left, provider, deadline, publisher, replies)
     jobs = 1 if provider.name == UNLIMITED else selectors.provider_jobs()
     return step.run(step_time_s(step.sizes, provider, jobs=jobs))
 
@@ -97,7 +101,7 @@ class StepExecutor(Generic[W]):
     ) -> None:
         self._lease = lease
         self._work = work
-        self._replies = replies or StepReplies(lease, work, provider)
+        self._replies = replies
         self._provider = provider
         self._deadline = deadline
         self._splits = SplitPlan(work)
@@ -241,7 +245,8 @@ class StepExecutor(Generic[W]):
             on_send=lambda: self._admission.sent(item.key),
         )
         self._call_log.note_prompt(item.key, request)
-        self._replies.note(split, request)
+        if self._replies is not None:
+            self._replies.note(split, request)
         try:
             reply = self._provider.generate(request)
         except CallError as error:
@@ -250,7 +255,7 @@ class StepExecutor(Generic[W]):
             raise
         try:
             accepted = self._work.accept(split, reply.output)
-            kept = self._replies.compressed(reply.output)
+            kept = self._replies.compressed(reply.output) if self._replies else b""
             return replace(accepted, details=reply.details, kept=kept)
         except PipelineError as error:
             raise CallError(error.message, code=error.code, details=reply.details) from None
@@ -318,7 +323,8 @@ class StepExecutor(Generic[W]):
         if failure is None:
             reply = self._splits.output(row)
             row.succeed(reply.output, reply.counts, timezone.now())
-            self._replies.keep(row, self._splits.take_kept(row), self._writer.flush)
+            if self._replies is not None:
+                self._replies.keep(row, self._splits.take_kept(row), self._writer.flush)
             return
         name, error = failure
         code, message = _reason_of(error)

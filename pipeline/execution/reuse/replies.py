@@ -10,8 +10,9 @@ import hashlib
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic
 from uuid import UUID
 
@@ -31,9 +32,15 @@ from pipeline.execution.splits import Split, pages_of
 from pipeline.execution.step_work import AcceptedReply, GroupPublisher, StepWork, W
 from pipeline.models import KeptReply, ProcessedDocument, ProviderCall, Reuse, ShellFile
 from pipeline.providers.base import Provider, Request
+from pipeline.providers.local import LocalProvider
 from pipeline.transitions import Flush, Lease, fenced, row_of, write
 
 logger = logging.getLogger(__name__)
+
+WITH_SECOND_READER = 24
+"""Items that are judged and published together: the second reading of ten pages has 3 MB."""
+ALONE = 500
+"""The same for replies of the local engine, which have no second reading."""
 
 # The newest reply to each prompt, from records of which this pass is complete. The digest covers
 # owner, bytes and conditions, so that no row of another owner can match.
@@ -62,6 +69,9 @@ class StepReplies(Generic[W]):
         )
         self._prompts: dict[UUID, str] = {}
         """Digests of the prompts of whole items; call threads add to it."""
+        self._at_once = ALONE if provider.name == LocalProvider.name else WITH_SECOND_READER
+        self._taken: frozenset[UUID] = frozenset()
+        self._settled: frozenset[Hashable] = frozenset()
 
     def note(self, split: Split[W], request: Request) -> None:
         """Note the prompt of a whole item that is being asked about. Runs in a call thread."""
@@ -87,26 +97,64 @@ class StepReplies(Generic[W]):
             }
         )
 
-    def take(self, deadline: StepDeadline, publisher: GroupPublisher[W] | None) -> StepWork[W]:
-        """Give the open items the replies of earlier records; return the work that is left."""
+    def take(
+        self, deadline: StepDeadline, publisher: GroupPublisher[W] | None
+    ) -> Iterator[StepWork[W]]:
+        """Give the open items the replies of earlier records; yield the groups to publish next.
+
+        Each yielded work has whole groups and no open item. `left` is the rest of the work.
+        """
         if not self._owner or self._is_forced or not self._work.rows or not self._has_source():
-            return self._work
-        found = self._found()
-        if not found:
-            return self._work
-        # The rules that accept a reply compute for long, as they do in a call thread.
-        judged = call_with_lease(self._lease, deadline, lambda: self._judged(found))
-        with fenced(self._lease):
-            present = self._present(judged)
-            self._write([each for each in judged if each.kept_id in present], publisher)
+            return
+        found = {row.id: kept for row, kept in self._found()}
+        for portion in self._portions(found):
+            pairs = [(row, found[row.id]) for row in portion]
+            # The rules that accept a reply compute for long, as they do in a call thread.
+            judged = call_with_lease(self._lease, deadline, partial(self._judged, pairs))
+            with fenced(self._lease):
+                present = self._present(judged)
+                self._write([each for each in judged if each.kept_id in present], publisher)
+            self._taken |= {each.row.id for each in judged if each.kept_id in present}
+            whole = self._whole_groups(portion) if publisher is not None else frozenset()
+            if whole:
+                self._settled |= whole
+                yield _WorkPart(self._work, self._taken, whole)
         logger.info(
             "%d of %d items reuse earlier replies",
-            len(present),
+            len(self._taken),
             len(self._work.rows),
             extra={"action": "replies_reused", **self._lease.log_context()},
         )
-        taken = frozenset(each.row.id for each in judged if each.kept_id in present)
-        return _WorkLeft(self._work, taken)
+
+    @property
+    def left(self) -> StepWork[W]:
+        """The groups that are not published yet, with their open and their known items."""
+        if not self._taken:
+            return self._work
+        groups = frozenset(self._work.groups) - self._settled
+        return _WorkPart(self._work, self._taken, groups)
+
+    def _portions(self, found: Collection[UUID]) -> Iterator[list[W]]:
+        """Yield the items with a reply, in portions of whole groups."""
+        by_group: defaultdict[Hashable, list[W]] = defaultdict(list)
+        for row in self._work.rows:
+            if row.id in found:
+                by_group[self._work.group_of(row)].append(row)
+        portion: list[W] = []
+        for rows in by_group.values():
+            if portion and len(portion) + len(rows) > self._at_once:
+                yield portion
+                portion = []
+            portion += rows
+        if portion:
+            yield portion
+
+    def _whole_groups(self, portion: Sequence[W]) -> frozenset[Hashable]:
+        """Return the groups of a portion of which every open item has got a reply."""
+        open_groups = {
+            self._work.group_of(row) for row in self._work.rows if row.id not in self._taken
+        }
+        return frozenset({self._work.group_of(row) for row in portion} - open_groups)
 
     def _has_source(self) -> bool:
         return (
@@ -254,17 +302,20 @@ class _Taken(Generic[W]):
     model: str
 
 
-class _WorkLeft(Generic[W]):
-    """The work of a step, with the items that have got a reply among the known items."""
+class _WorkPart(Generic[W]):
+    """Some groups of a step; the items that have got a reply are among the known items."""
 
-    def __init__(self, work: StepWork[W], taken: frozenset[UUID]) -> None:
+    def __init__(
+        self, work: StepWork[W], taken: frozenset[UUID], groups: frozenset[Hashable]
+    ) -> None:
         self._work = work
-        self.rows: Sequence[W] = [row for row in work.rows if row.id not in taken]
-        self.known: Sequence[W] = [*work.known, *(row for row in work.rows if row.id in taken)]
-
-    @property
-    def groups(self) -> Sequence[Hashable]:
-        return self._work.groups
+        mine = [row for row in work.rows if work.group_of(row) in groups]
+        self.rows: Sequence[W] = [row for row in mine if row.id not in taken]
+        self.known: Sequence[W] = [
+            *(row for row in work.known if work.group_of(row) in groups),
+            *(row for row in mine if row.id in taken),
+        ]
+        self.groups: Sequence[Hashable] = [group for group in work.groups if group in groups]
 
     @property
     def schema(self) -> type[BaseModel]:
