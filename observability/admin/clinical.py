@@ -23,7 +23,6 @@ class CodeCandidateAdmin(ReadOnlyAdmin):
 
     phi = ("code", "display", "reason")
     list_display = ("id", "entity_id", "rank", "system", "system_version", "score")
-    list_filter = ("system",)
     id_fields = ("entity_id", "healthcare_encounter_id", "shell_file_id")
     search_help_text = "The exact id of an entity, an encounter or a record"
     ordering = ("-id",)
@@ -49,8 +48,8 @@ class EnrichedEntityAdmin(ReadOnlyAdmin):
     """The structured attributes of each entity, without their values."""
 
     phi = ("attributes", "code", "code_display", "second_reading")
-    list_display = ("id", "entity_id", "category", "code_system", "flags", "engine")
-    list_filter = ("code_system",)
+    heavy = ("flags",)
+    list_display = ("id", "entity_id", "category", "code_system", "engine")
     id_fields = ("pk", "entity_id", "healthcare_encounter_id", "shell_file_id")
     search_help_text = "The exact id of an entity, an encounter or a record"
     ordering = ("-created_at",)
@@ -63,7 +62,6 @@ class RecordListItemAdmin(ReadOnlyAdmin):
     phi = ("name", "code", "summary", "contradictions")
     heavy = ("entity_ids", "encounter_ids")
     list_display = ("id", "shell_file_id", "kind", "item_index", "code_system")
-    list_filter = ("kind",)
     id_fields = ("pk", "shell_file_id")
     ordering = ("-created_at",)
 

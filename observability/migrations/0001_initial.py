@@ -89,7 +89,9 @@ NEWEST_FIRST = (
     "pass05_pending_encounters", "pass05_cascade_chains", "pass05_reconciliation_log",
     "pass05_encounter_metrics", "healthcare_encounters", "pass1_encounter_results",
     "pass1_batch_results", "pass1_entity_detections", "pass1_entity_metrics",
-    "pass2_zone_results", "pass2_clinical_metrics", "pass3_narrative_metrics", "incident_jobs",
+    "pass2_zone_results", "pass2_enriched_entities", "pass2_clinical_metrics",
+    "record_list_items", "pass3_narrative_results", "pass3_narrative_sentences",
+    "pass3_narrative_metrics", "incident_jobs",
 )  # fmt: skip
 """Tables whose list is ordered by the time of insertion. This time never changes: an insert appends
 to the right end of the index, and an update does not touch the index."""
@@ -110,6 +112,8 @@ RARE = {
     "pass05_chunk_results": ("status", "status <> 'succeeded'"),
     "pass05_pending_encounters": ("status", "status <> 'published'"),
     "pass2_zone_results": ("status", "status <> 'succeeded'"),
+    "pass3_narrative_results": ("status", "status <> 'succeeded'"),
+    "pass3_narrative_sentences": ("supported", "NOT supported"),
     "pass1_entity_detections": ("alignment", "alignment <> 'exact'"),
     "audit_events": ("result", "result <> 'done'"),
 }
@@ -198,7 +202,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
-        ("pipeline", "0001_initial"),
+        ("pipeline", "0002_clinical_results"),
     ]
 
     operations = [

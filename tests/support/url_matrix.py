@@ -88,7 +88,7 @@ PAGES = (
     CheckedUrl(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
     CheckedUrl(name="records"),
     CheckedUrl(name="records", query={"is": "failed"}),
-    CheckedUrl(name="record", args=("record",), statements=19),
+    CheckedUrl(name="record", args=("record",), statements=21),
     CheckedUrl(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
     CheckedUrl(name="record_summary", args=("record",), who=PHI, writes=AUDIT, statements=16),
     CheckedUrl(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
@@ -109,14 +109,14 @@ PAGES = (
     CheckedUrl(name="failures"),
     CheckedUrl(name="failure_members"),
     CheckedUrl(name="failure_members", query={"source": "job"}),
-    CheckedUrl(name="retry", query={"record": "record"}, who=holders(Right.RETRY), statements=11),
+    CheckedUrl(name="retry", query={"record": "record"}, who=holders(Right.RETRY), statements=13),
     *(
         CheckedUrl(
             name="bulk_preview",
             args=(kind.name,),
             query={} if kind.name != "retry" else {"record": "record"},
             who=holders(kind.right),
-            statements=12,
+            statements=13,
         )
         for kind in KINDS.values()
     ),
