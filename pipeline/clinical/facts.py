@@ -23,11 +23,19 @@ class Candidate:
     """How well the code fits, 0 to 1; the best candidate comes first."""
     reason: str = ""
     """Why the search offers the code; free of document text."""
+    term: str = ""
+    """The source's own term that fits the text best; empty if no term fits better than the
+    display."""
 
     @property
     def token(self) -> str:
         """The code with its system, as FHIR writes a token: `ICD10CM|I10`."""
         return f"{self.system}|{self.code}"
+
+    def as_json(self) -> dict[str, str]:
+        """Return what a prompt shows: code, display, and the term if there is a term."""
+        shown = {"code": self.token, "display": self.display}
+        return {**shown, "term": self.term} if self.term else shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +96,7 @@ class EntityFacts:
             if isinstance(value, date):
                 value = value.isoformat()
             if each.name == "candidates":
-                value = [{"code": c.token, "display": c.display} for c in value]
+                value = [c.as_json() for c in value]
             found[each.name] = list(value) if isinstance(value, tuple) else value
         return found
 
@@ -107,6 +115,7 @@ class EntityFacts:
                 code=each["code"].partition("|")[2],
                 display=each["display"],
                 score=0.0,
+                term=each.get("term", ""),
             )
             for each in values.get("candidates", ())
         )

@@ -120,6 +120,9 @@ class CodeCandidate(models.Model):
     """0 to 1."""
     reason = models.TextField()
     """Why the search offers the code; free of document text."""
+    term = fields.text(default="", db_default="")
+    """The source's own term that fits the text best; empty if no term fits better than the
+    display."""
     created_at = fields.created_at()
 
     class Meta:

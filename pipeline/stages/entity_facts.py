@@ -93,17 +93,18 @@ def keyed(entities: Sequence[KnownEntity]) -> dict[str, KnownEntity]:
 
 def _shortlists(shell_file_id: UUID) -> dict[UUID, tuple[Candidate, ...]]:
     # A record of a thousand pages has some 100,000 candidates of some 1,000 codes, so entities
-    # share one object per code; the score plays no part after Pass 1.5.
-    shared: dict[tuple[str, str], Candidate] = {}
+    # share one object per code and term; the score plays no part after Pass 1.5.
+    shared: dict[tuple[str, str, str], Candidate] = {}
     found: defaultdict[UUID, list[Candidate]] = defaultdict(list)
     rows = (
         CodeCandidate.objects.filter(shell_file_id=shell_file_id, rank__lte=CANDIDATES)
         .order_by("entity_id", "rank")
-        .values_list("entity_id", "system", "code", "display")
+        .values_list("entity_id", "system", "code", "display", "term")
     )
-    for entity_id, system, code, display in rows.iterator(2_000):
+    for entity_id, system, code, display, term in rows.iterator(2_000):
         candidate = shared.setdefault(
-            (system, code), Candidate(system=system, code=code, display=display, score=0.0)
+            (system, code, term),
+            Candidate(system=system, code=code, display=display, score=0.0, term=term),
         )
         found[entity_id].append(candidate)
     return {entity_id: tuple(each) for entity_id, each in found.items()}

@@ -87,6 +87,16 @@ def test_every_entity_gets_ranked_candidates_with_their_version(lease: Lease) ->
         assert {(row.system, row.system_version) for row in rows} == {("ICD10CM", system.version)}
 
 
+def test_a_candidate_has_the_term_that_fits_better_than_its_display(lease: Lease) -> None:
+    load_icd_part()
+
+    stage.run(lease, a_deadline())
+
+    terms = dict(CodeCandidate.objects.filter(rank=1).values_list("entity__name", "term"))
+    assert terms["HTN"].startswith("hypertension (arterial)")
+    assert terms["T2DM"] == ""
+
+
 def test_a_second_run_changes_nothing(lease: Lease) -> None:
     load_icd_part()
     stage.run(lease, a_deadline())

@@ -21,6 +21,7 @@ from pipeline.codes.search.index import MAX_WORD, TOTAL, dimension, importance
 from pipeline.codes.search.query import Query, parse, tokens_of
 from pipeline.codes.search.rank import Found, Lexeme, Match, Resolved
 from pipeline.codes.search.spelling import MIN_LIKENESS, form_words, likeness, near_forms
+from pipeline.codes.search.terms import best_term, of_heading
 from pipeline.codes.search.words import FUNCTION_WORDS, NEGATED
 from pipeline.models.code_index import LEXEME_DIMENSIONS
 
@@ -48,6 +49,8 @@ MAX_CORRECTIONS = 6
 MAX_READINGS = 4
 """Readings of a text with misread words."""
 _NUMBER = re.compile(r"\d+[a-z]?")
+MAX_TERMS = 60
+"""Terms of one code that are compared with a text; some substances have hundreds."""
 BATCH = 250
 """Queries of one round of statements."""
 
@@ -124,10 +127,11 @@ def _batch(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
         each: [
             Candidate(
                 system=choice.system,
-                code=codes[choice.code_id][0],
-                display=codes[choice.code_id][1],
+                code=codes[choice.code_id].code,
+                display=codes[choice.code_id].display,
                 score=choice.score,
                 reason=choice.reason,
+                term=codes[choice.code_id].term(each.text),
             )
             for choice in best.get(number, ())
         ]
@@ -335,13 +339,29 @@ def _quoted(lexeme: str) -> str:
     return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def _codes(ids: Iterable[int]) -> dict[int, tuple[str, str]]:
+@dataclass(frozen=True)
+class _Named:
+    """A code with its names."""
+
+    code: str
+    display: str
+    own: Sequence[str]
+    above: Sequence[str]
+
+    def term(self, text: str) -> str:
+        return best_term(text, self.display, self.own, self.above)
+
+
+def _codes(ids: Iterable[int]) -> dict[int, _Named]:
     wanted = sorted(set(ids))
     if not wanted:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute("SELECT id, code, display FROM codes WHERE id = ANY(%s)", [wanted])
-        return {code_id: (code, display) for code_id, code, display in cursor}
+        cursor.execute(_CODES, [MAX_TERMS, MAX_TERMS, wanted])
+        return {
+            code_id: _Named(code, display, own, of_heading(display, heading or "", above))
+            for code_id, code, display, own, heading, above in cursor
+        }
 
 
 _WORDS = """
@@ -370,4 +390,21 @@ CROSS JOIN LATERAL (
   ORDER BY (entry.dimensions <#> q.dimensions) / (q.weight + entry.weight / 400), entry.id
   LIMIT %s
 ) e
+"""
+# An order by id would let the planner walk the table by its key for every code.
+_CODES = """
+SELECT c.id, c.code, c.display,
+  (ARRAY(
+    SELECT t.text FROM code_terms t
+    WHERE t.code_id = c.id AND t.text <> c.display ORDER BY t.text
+  ))[1:%s],
+  above.display,
+  (ARRAY(
+    SELECT t.text FROM code_terms t
+    WHERE t.code_id = above.id AND t.text <> above.display ORDER BY t.text
+  ))[1:%s]
+FROM codes c
+LEFT JOIN codes above ON above.system_id = c.system_id AND above.code = c.parent
+  AND above.kind IN ('category', 'subcategory')
+WHERE c.id = ANY(%s)
 """

@@ -97,11 +97,12 @@ def write(
                             each.display,
                             each.score,
                             each.reason,
+                            each.term,
                         )
                     )
 
 
 _COPY = """
 COPY pass1_5_code_candidates (shell_file_id, healthcare_encounter_id, entity_id, rank, system,
-  system_version, code, display, score, reason) FROM STDIN
+  system_version, code, display, score, reason, term) FROM STDIN
 """

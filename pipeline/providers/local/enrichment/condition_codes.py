@@ -1,7 +1,8 @@
-"""Whether the text supports every word of a code's display, for conditions and procedures.
+"""Whether the text supports every word of a code's display or term, for conditions and procedures.
 
-Words in parentheses are optional, as in ICD-10-CM. `unspecified` and `without …` are right only if
-the text gives no such detail. A word that the display lacks makes the code a different condition.
+ICD-10-CM Official Guidelines for Coding and Reporting, section I.A.7: words in parentheses are
+nonessential modifiers, and brackets enclose synonyms. `unspecified` and `without …` are right only
+if the text gives no such detail. A word that the display lacks makes the code another condition.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _SAME = {
     "tumour": "tumor", "anaemia": "anemia", "oedema": "edema", "haemorrhage": "hemorrhage",
     "diarrhoea": "diarrhea", "oesophageal": "esophageal", "esophagu": "esophageal",
     "aching": "ache", "painful": "pain", "ii": "2", "iii": "3", "iv": "4",
-    "abdomen": "abdominal",
+    "abdomen": "abdominal", "calculu": "stone", "calculi": "stone",
     "diabetic": "diabete", "bilaterally": "bilateral", "both": "bilateral", "lt": "left",
     "rt": "right",
 }  # fmt: skip
@@ -45,7 +46,8 @@ _AXIS = (
 )
 _NOT_SPECIFIED = re.compile(
     rf"\bunspecified[ ]+{_AXIS}\b|\b{_AXIS}[ ]+(?:not[ ]specified|unspecified)\b|\bunspecified\b"
-    r"|\bnot[ ]otherwise[ ]specified\b|\bnot[ ]elsewhere[ ]classified\b|\bnot[ ]specified\b",
+    r"|\bNOS\b|\bnot[ ]otherwise[ ]specified\b"
+    r"|\bnot[ ]elsewhere[ ]classified\b|\bnot[ ]specified\b",
     re.I,
 )
 _WITHOUT = re.compile(
@@ -115,6 +117,32 @@ _HIDDEN = re.compile(
 )
 
 
+_CAUSED = re.compile(r"[^\W\d_]+(?=-(?:induced|associated|related|acquired|dependent)[ ]*$)", re.I)
+"""The cause of a condition in one word with the relation: `drug-induced`."""
+_SITE = re.compile(
+    r"[ ]*(?:of|in|involving|affecting|at)[ ]+(?:(?:the|an?|his|her|their)[ ]+)*"
+    r"(?P<site>[^\W\d_][^,;.()]*)",
+    re.I,
+)
+_PAST = re.compile(r"\b(?:19|20)\d\d\b|\b(?:years?|yrs?|months?)[ ]ago\b", re.I)
+_EVENTS = frozenset({
+    "infarction", "attack", "stroke", "embolism", "thrombosi", "hemorrhage", "fracture", "acute",
+    "pneumonia", "tia", "seizure",
+})  # fmt: skip
+"""Words of events: an event of a past year is history, which has codes of its own."""
+_PRESSURE = frozenset({
+    "hypertension", "essential", "primary", "arterial", "benign", "malignant", "systemic", "high",
+    "blood", "pressure",
+})  # fmt: skip
+_COMBINED = frozenset({"failure", "ckd", "chf", "hf", "kidney", "esrd", "nephropathy"})
+"""Words of heart failure and kidney disease, with which a hypertension has a code of its own.
+
+ICD-10-CM Official Guidelines, section I.C.9.a, presumes that the conditions are related.
+"""
+_LOWER = frozenset({"leg", "calf", "lower", "extremity", "limb", "le"})
+_UPPER = frozenset({"arm", "upper", "extremity", "limb", "ue"})
+
+
 @dataclass(frozen=True)
 class Display:
     """The words of a display by their part in the match."""
@@ -134,7 +162,15 @@ def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | N
     """Return the number of supported words of a display; None if the code does not fit."""
     if facts.negated or facts.certainty == "hypothetical" or facts.temporality == "planned":
         return None
-    display = display_of(candidate.display)
+    texts = (candidate.display, candidate.term) if candidate.term else (candidate.display,)
+    found = (_fit(display_of(text), candidate, facts, evidence) for text in texts)
+    return max((words for words in found if words is not None), default=None)
+
+
+def _fit(
+    display: Display, candidate: Candidate, facts: EntityFacts, evidence: Evidence
+) -> int | None:
+    """Return the number of supported words of a display or a term; None if the code is wrong."""
     supported = _supported(facts, evidence)
     if not display.content or not display.content - _SOFT <= supported:
         return None
@@ -147,7 +183,13 @@ def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | N
     if display.forbidden - denied - _DEFAULTS:
         return None
     needed = _needed(facts, evidence)
+    printed = _words(evidence.quote) - _SOFT
+    if printed <= display.every and printed & display.content:
+        # The source has the wording of the text itself, perhaps an abbreviation.
+        needed = frozenset(printed)
     missing = needed - display.every
+    if "disorder" in _words(evidence.quote) and "disorder" not in display.every:
+        return None
     if "cancer" in needed and {"malignant", "neoplasm"} <= display.every:
         missing -= {"cancer"}
     offered: set[str] = set()
@@ -156,7 +198,8 @@ def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | N
         missing -= display_of(each.display).optional - _GRADES
     if missing - _MILD or missing & _MILD & offered:
         return None
-    if _has_other_detail(evidence, display, offered):
+    every = display.every | display_of(candidate.display).every
+    if _has_other_detail(evidence, display, every, offered):
         return None
     return len(display.content & supported) + len(display.forbidden & denied)
 
@@ -174,27 +217,58 @@ def _is_of_its_time(display: Display, facts: EntityFacts, system: str) -> bool:
     return not is_history or facts.temporality == "historical"
 
 
-def _has_other_detail(evidence: Evidence, display: Display, offered: set[str]) -> bool:
-    """Return whether the text prints a detail of the mention that the code leaves out."""
+def _has_other_detail(
+    evidence: Evidence, display: Display, every: frozenset[str], offered: set[str]
+) -> bool:
+    """Return whether the text prints a detail of the mention that the code leaves out.
+
+    `every` are the words of the code, those of its display and of its term.
+    """
     tail = _tail(evidence)
     whole = f"{evidence.quote} {tail}"
     detail = _HIDDEN.search(whole)
     if detail is not None:
         rest = _words(_DENIED.sub(" ", whole[detail.end() :]))
-        if not rest - _MILD - _SOFT <= display.every:
+        if not rest - _MILD - _SOFT <= every:
             return True
+    if _is_other_kind(evidence, tail, display, every):
+        return True
     ahead = _ahead(evidence)
     behind = _DENIED.sub(" ", f"{tail} {_behind(evidence)}")
-    around = _words(f"{' '.join(ahead)} {behind}") - display.every
+    around = _words(f"{' '.join(ahead)} {behind}") - every
     if around & _FIRM or (display.is_residual and around & _GRADES & offered):
         return True
-    return bool(ahead) and _is_detail(ahead[-1], display)
+    return bool(ahead) and _is_detail(ahead[-1], every)
 
 
-def _is_detail(word: str, display: Display) -> bool:
+def _is_other_kind(evidence: Evidence, tail: str, display: Display, every: frozenset[str]) -> bool:
+    """Return whether the text prints a cause, a site, an organism or a year of the mention."""
+    ahead = _CAUSED.findall(evidence.sentence[: max(_at(evidence), 0)][-40:])
+    if ahead and not _words(ahead[-1]) <= every:
+        return True
+    if not evidence.before.strip() and not _words(evidence.entity_before) <= every:
+        return True
+    site = _SITE.match(tail)
+    if site and not _words(site["site"]) - _MILD <= every | _limbs(every):
+        return True
+    if every <= _PRESSURE and _COMBINED & _words(
+        _DENIED.sub(" ", f"{evidence.passage} {expanded(evidence.passage)}")
+    ):
+        return True
+    return bool(display.content & _EVENTS and _PAST.search(tail))
+
+
+def _limbs(every: frozenset[str]) -> frozenset[str]:
+    """Return the usual words for the extremity of a code."""
+    if "extremity" not in every:
+        return frozenset()
+    return _LOWER if "lower" in every else _UPPER
+
+
+def _is_detail(word: str, every: frozenset[str]) -> bool:
     """Return whether the word in front of a mention is an adjective that the code leaves out."""
     low = normal(word.strip("\"'"))
-    if not low.isalpha() or low in _PLAIN | _MILD | _LEADS or low in display.every:
+    if not low.isalpha() or low in _PLAIN | _MILD | _LEADS or low in every:
         return False
     return not word.lower().endswith(("s", "ing", "ly"))
 
@@ -206,13 +280,19 @@ def _ahead(evidence: Evidence) -> list[str]:
 
 def _tail(evidence: Evidence) -> str:
     """Return the words behind the mention, other entities included, to the end of the clause."""
-    quote = evidence.quote.replace("\n", " ")
-    at = evidence.sentence.find(f"{evidence.before}{quote}")
+    at = _at(evidence)
     if at < 0:
         return _behind(evidence)
-    rest = evidence.sentence[at + len(evidence.before) + len(quote) :]
+    rest = evidence.sentence[at + len(evidence.quote) :]
     cut = _CLAUSE_END.search(rest)
     return rest[: cut.start() if cut else 120][:120]
+
+
+def _at(evidence: Evidence) -> int:
+    """Return where the mention begins in its sentence; -1 if the place is not known."""
+    quote = evidence.quote.replace("\n", " ")
+    at = evidence.sentence.find(f"{evidence.before}{quote}")
+    return at + len(evidence.before) if at >= 0 else -1
 
 
 def extra_words(other: Candidate, chosen: Candidate) -> frozenset[str]:
@@ -224,7 +304,7 @@ def extra_words(other: Candidate, chosen: Candidate) -> frozenset[str]:
 def prints_any(words: frozenset[str], evidence: Evidence) -> bool:
     """Return whether the passage of an entity prints all of these words, outside a denial."""
     return bool(words) and words <= _words(_DENIED.sub(" ", evidence.passage)) | _words(
-        _expanded(evidence.passage)
+        expanded(evidence.passage)
     )
 
 
@@ -235,6 +315,9 @@ def _supported(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
     found = set(_words(f"{' '.join(ahead)} {mention} {_DENIED.sub(' ', _behind(evidence))}"))
     read = read_condition(facts, evidence)
     found |= {read[name] for name in ("laterality", "severity") if name in read}
+    for limb, names in (("lower", {"leg", "calf"}), ("upper", {"arm"})):
+        if names & found:
+            found |= {limb, "extremity"}
     if "cancer" in found or "carcinoma" in found:
         found |= {"malignant", "neoplasm"}
     if facts.temporality == "historical":
@@ -249,17 +332,17 @@ def _behind(evidence: Evidence) -> str:
     cut = _CUT.search(evidence.after)
     behind = evidence.after[: cut.start() if cut else 80][:80]
     if evidence.entity_after and _LINK.search(evidence.after) and not cut:
-        behind = f"{behind} {evidence.entity_after} {_expanded(evidence.entity_after)}"
+        behind = f"{behind} {evidence.entity_after} {expanded(evidence.entity_after)}"
     return behind
 
 
 def _needed(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
     """Return the words that a display has to repeat."""
     quote = evidence.quote
-    expanded = _expanded(quote)
+    names = expanded(quote)
     # The words of the expansion replace the abbreviation.
-    words = _words(expanded) | _typed(quote) if expanded else _words(quote)
-    rest = _unmatched(quote) if expanded else frozenset()
+    words = _words(names) | _typed(quote) if names else _words(quote)
+    rest = _unmatched(quote) if names else frozenset()
     read = read_condition(facts, evidence)
     sides = {read["laterality"]} if "laterality" in read else set()
     return (words | rest | frozenset(sides)) - _PLAIN - _SOFT
@@ -267,7 +350,7 @@ def _needed(facts: EntityFacts, evidence: Evidence) -> frozenset[str]:
 
 def _mention(facts: EntityFacts, evidence: Evidence) -> str:
     typed = " ".join(_typed(evidence.quote))
-    return f"{evidence.quote} {facts.name} {_expanded(evidence.quote)} {typed}"
+    return f"{evidence.quote} {facts.name} {expanded(evidence.quote)} {typed}"
 
 
 def _typed(quote: str) -> frozenset[str]:
@@ -280,7 +363,7 @@ def _typed(quote: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4_096)
-def _expanded(text: str) -> str:
+def expanded(text: str) -> str:
     """Return the names that the abbreviations of a text stand for."""
     return " ".join(
         match.terms[0].name
@@ -330,7 +413,8 @@ def display_of(text: str) -> Display:
     # ICD-10-CM: words in parentheses do not change the code. `Essential (primary)` is the same.
     plain = re.sub(r"\bessential[ ]\(primary\)", " ", text, flags=re.I)
     optional = " ".join(re.findall(r"\(([^)]*)\)", text)) + (" essential" if plain != text else "")
-    plain = re.sub(r"\([^)]*\)", " ", plain)
+    synonyms = " ".join(re.findall(r"\[([^\]]*)\]", plain))
+    plain = re.sub(r"\([^)]*\)|\[[^\]]*\]", " ", plain)
     forbidden = [
         m["as"] or m["no"] or "complication"
         for m in _WITHOUT.finditer(plain)
@@ -341,7 +425,7 @@ def display_of(text: str) -> Display:
     return Display(
         content=content,
         forbidden=_words(" ".join(forbidden)) - content,
-        every=content | _words(optional),
+        every=content | _words(f"{optional} {synonyms}"),
         optional=_words(optional),
         is_residual=rest != plain,
     )

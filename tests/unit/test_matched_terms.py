@@ -1,0 +1,116 @@
+"""The source's own terms lead to a code, and no code is chosen that the text does not support.
+
+The texts and their codes were written before the rules; the shortlists are those of the search.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.codes.search.terms import best_term, of_heading
+from pipeline.providers.local.enrichment.code_choice import choose
+from tests.support.enriched_text import evidence_in, facts_of
+
+Case = tuple[str, str, str | None, tuple[Candidate, ...]]
+_FILE = Path(__file__).parent.parent / "support" / "code_choices.tsv"
+_MOST_LEFT_OUT = 14
+"""Texts that have a code and get none. A missing code is better than a wrong code."""
+
+
+def _cases() -> list[Case]:
+    found: list[Case] = []
+    offered: list[Candidate] = []
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        first, second, third, *rest = line.split("\t")
+        if first:
+            offered = []
+            found.append((first, second, None if third == "-" else third, ()))
+            continue
+        offered.append(
+            Candidate(system="ICD10CM", code=second, display=third, score=0.5, term=rest[0])
+        )
+        found[-1] = (*found[-1][:3], tuple(offered))
+    return found
+
+
+CASES = _cases()
+
+
+def _chosen(case: Case) -> str | None:
+    text, quote, _, offered = case
+    facts = facts_of(text)
+    each = [f for f in facts if f.quote == quote][-1]
+    found, evidence = evidence_in(text, each, facts, candidates=offered)
+    code = choose(found, evidence).code
+    return code.code if code else None
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+def test_no_text_gets_a_wrong_code(case: Case) -> None:
+    assert _chosen(case) in (None, case[2])
+
+
+def test_most_texts_with_a_code_get_the_code() -> None:
+    assert len(CASES) > 120
+    left_out = [case[0] for case in CASES if case[2] and _chosen(case) is None]
+
+    assert len(left_out) <= _MOST_LEFT_OUT, left_out
+
+
+HYPERTENSION = (
+    "high blood pressure",
+    "hypertension (arterial) (benign) (essential) (malignant) (primary) (systemic)",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("High blood pressure", HYPERTENSION[0]),
+        ("Hypertension", HYPERTENSION[1]),
+        ("Benign hypertension", HYPERTENSION[1]),
+        ("HTN", HYPERTENSION[1]),
+        ("Essential hypertension", ""),
+        ("", ""),
+    ],
+)
+def test_the_term_that_fits_better_than_the_display_is_kept(text: str, term: str) -> None:
+    assert best_term(text, "Essential (primary) hypertension", HYPERTENSION, ()) == term
+
+
+def test_a_term_of_a_heading_takes_the_addition_of_the_code() -> None:
+    heading = "Atherosclerotic heart disease of native coronary artery"
+    terms = ["Coronary (artery) disease"]
+
+    assert of_heading(f"{heading} without angina pectoris", heading, terms) == [
+        "Coronary (artery) disease without angina pectoris"
+    ]
+    assert of_heading("Chronic ischemic heart disease, unspecified", heading, terms) == []
+
+
+def test_a_term_of_a_heading_takes_the_side_of_the_code() -> None:
+    heading = "Acute embolism and thrombosis of unspecified deep veins of lower extremity"
+    left = "Acute embolism and thrombosis of unspecified deep veins of left lower extremity"
+
+    assert of_heading(left, heading, ["DVT NOS"]) == ["DVT NOS, left"]
+
+
+def test_facts_keep_the_term_in_their_json() -> None:
+    offered = (
+        Candidate(system="ICD10CM", code="A", display="a", score=0.0, term="b"),
+        Candidate(system="ICD10CM", code="B", display="c", score=0.0),
+    )
+    facts = EntityFacts(
+        key="e1", category="condition", name="x", quote="x", page=1, candidates=offered
+    )
+
+    stored = facts.as_json()
+
+    assert stored["candidates"][0] == {"code": "ICD10CM|A", "display": "a", "term": "b"}
+    assert "term" not in stored["candidates"][1]
+    assert EntityFacts.of_json(stored) == facts
