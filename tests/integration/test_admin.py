@@ -23,7 +23,7 @@ MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda model: 
 EMPTY = {
     "ZoneResult", "ClinicalMetrics", "NarrativeMetrics", "CascadeChain",
     "FileSweep", "PeriodicTaskRun", "Incident", "IncidentJob", "Pause", "RecordBatch",
-    "RateLimitCounts", "Code", "CodeEntry", "CodeWord", "CodeSystem", "CodeTerm", "CodeCandidate", "EnrichedEntity",
+    "RateLimitCounts", "Code", "CodeEntry", "CodeWord", "ExtractionFlight", "KeptReply", "Reuse", "ReviewItem", "CodeSystem", "CodeTerm", "CodeCandidate", "EnrichedEntity",
     "NarrativeResult", "NarrativeSentence", "RecordListItem",
 }  # fmt: skip
 
