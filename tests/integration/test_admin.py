@@ -21,10 +21,11 @@ from tests.support import records
 
 MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda model: model.__name__)
 EMPTY = {
-    "ZoneResult", "ClinicalMetrics", "NarrativeMetrics", "CascadeChain",
-    "FileSweep", "PeriodicTaskRun", "Incident", "IncidentJob", "Pause", "RecordBatch",
-    "RateLimitCounts", "Code", "CodeEntry", "CodeWord", "ExtractionFlight", "KeptReply", "Reuse", "ReviewItem", "CodeSystem", "CodeTerm", "CodeCandidate", "EnrichedEntity",
-    "NarrativeResult", "NarrativeSentence", "RecordListItem",
+    "CascadeChain", "ClinicalMetrics", "Code", "CodeCandidate", "CodeEntry", "CodeSystem",
+    "CodeTerm", "CodeWord", "EnrichedEntity", "ExtractionFlight", "FileSweep", "Incident",
+    "IncidentJob", "KeptReply", "NarrativeMetrics", "NarrativeResult", "NarrativeSentence",
+    "Pause", "PeriodicTaskRun", "RateLimitCounts", "RecordBatch", "RecordListItem", "Reuse",
+    "ReviewItem", "ZoneResult",
 }  # fmt: skip
 
 

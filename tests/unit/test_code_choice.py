@@ -31,8 +31,10 @@ PRESSURE = (
     ("I27.20", "Pulmonary hypertension, unspecified"),
     (
         "O13.9",
-        "Gestational [pregnancy-induced] hypertension without significant proteinuria, unspecified"
-        " trimester",
+        (
+            "Gestational [pregnancy-induced] hypertension without significant proteinuria,"
+            " unspecified trimester"
+        ),
     ),
 )
 DEPRESSION = (
