@@ -23,6 +23,7 @@ FOLDERS = (
 PROSE = {".py", ".md", ".html", ".js", ".css", ".lua", ".toml", ".yml", ".sql"}
 QUOTATIONS = {
     "pipeline/providers/local/assertions/experiencer.py": "the words for other persons",
+    "pipeline/clinical/narrative/claims.py": "the words for other persons",
     "samples/phrases.py": "the sentences of the sample records, in the language of clinicians",
     "tests/unit/test_language.py": "this list of forbidden words",
 }

@@ -61,7 +61,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def has_control_characters(text: str) -> bool:
-    """Return whether the text contains characters that nobody can see."""
+    """Return whether the text contains invisible characters."""
     return any(unicodedata.category(c) in _UNWANTED and c not in "\n\t\r" for c in text)
 
 

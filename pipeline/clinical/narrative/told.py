@@ -174,7 +174,7 @@ class _Clause:
             direction = "pre" if leads and self.told else "post"
         names = self._after(at, dimension) if direction == "pre" else self._back(at, dimension)
         if not names and direction == "pre" and dimension == "status":
-            # "was started on March 5": the name stands before the cue.
+            # "was started on March 5": the name comes before the cue.
             names = self._back(at, dimension)
         if kind == "patient":
             names = self._after(at, dimension)

@@ -1,6 +1,6 @@
 """The table of printed units, in memory.
 
-The file `printed_units.txt` names its source. A spelling stands for one code in each context.
+The file `printed_units.txt` names its source. A spelling means one code in each context.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ STEM_ROWS = 5_000
 
 
 def fill(system_key: str) -> int:
-    """Write the index of a system anew from its codes and terms; return the number of entries.
+    """Replace the index of a system by its codes and terms; return the number of entries.
 
     Runs in the caller's transaction.
     """

@@ -16,7 +16,7 @@ from pipeline.codes.search.words import MAX_WORDS, Word, plain, tokens, words_of
 MAX_CHARACTERS = 600
 
 _PLACEHOLDER = 0xE000
-"""The first private character; a placeholder stands for a slot with alternatives."""
+"""The first private character; a placeholder marks a slot with alternatives."""
 _SIDES = {
     **dict.fromkeys(("left", "l", "lt", "left-sided", "l-sided", "leftsided"), Side.LEFT),
     **dict.fromkeys(("right", "r", "rt", "right-sided", "r-sided", "rightsided"), Side.RIGHT),

@@ -160,7 +160,7 @@ class _Vocabulary:
         options: list[list[tuple[float, str]]] = []
         is_short = len(found) == 1
         for token in found:
-            # A number that stands beside other words is a stage or a grade, whatever OCR read.
+            # A number beside other words is a stage or a grade, whatever OCR read.
             is_kept = self._is_known(token, asked.category) or (
                 not is_short and _NUMBER.fullmatch(token)
             )
