@@ -7,11 +7,12 @@ sentences is told. All texts are PHI, so each caller audits the reading.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+from observability.phi.flag_words import in_words
 from observability.phi.list_words import seen, words_of
 from pipeline.models import (
     Encounter,
@@ -54,6 +55,11 @@ class Narrative:
     left_out: int
     """Sentences that the cited entities do not support."""
 
+    @property
+    def anchor(self) -> str:
+        """The id of the heading on the page."""
+        return f"narrative-{self.encounter_id or 'record'}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ListEntry:
@@ -62,6 +68,7 @@ class ListEntry:
     name: str
     code: str | None
     """`system|code`."""
+    display: str
     words: str
     """What the summary says, in one line."""
     seen: str
@@ -71,8 +78,25 @@ class ListEntry:
     summary: dict[str, Any]
     encounters: tuple[int, ...]
     """1-based numbers of the supporting encounters."""
+    encounter_ids: tuple[str, ...]
+    """Their ids, in the same order."""
     contradictions: tuple[str, ...]
     entity_ids: tuple[str, ...]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The flags in words."""
+        return in_words(self.flags)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the entry says nothing beside its name."""
+        return not (self.words or self.contradictions or self.flags)
+
+    @property
+    def places(self) -> Iterator[tuple[int, str]]:
+        """Number and id of each supporting encounter."""
+        return zip(self.encounters, self.encounter_ids, strict=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +156,7 @@ def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
         shell_file_id=str(shell_file_id),
         incomplete_note=selectors.incomplete_note_of(shell_file_id),
         narratives=_narratives(shell_file_id, indexes),
-        lists=_lists(shell_file_id, indexes),
+        lists=_lists(shell_file_id, indexes, displays=dict(counts.keys())),
         codes=tuple(
             CodeCount(code=code, display=display, entities=number)
             for (code, display), number in counts.most_common(CODES_SHOWN)
@@ -178,19 +202,25 @@ def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrativ
     return tuple(sorted(found, key=lambda each: each.encounter_id is not None))
 
 
-def _lists(shell_file_id: UUID, indexes: dict[UUID, int]) -> dict[str, tuple[ListEntry, ...]]:
+def _lists(
+    shell_file_id: UUID, indexes: dict[UUID, int], displays: dict[str, str]
+) -> dict[str, tuple[ListEntry, ...]]:
     found: dict[str, list[ListEntry]] = {kind: [] for kind in LIST_TITLES}
     items = RecordListItem.objects.filter(shell_file_id=shell_file_id)
     for item in items.order_by("kind", "item_index"):
+        encounters = _in_order(item.encounter_ids, indexes)
+        code = f"{item.code_system}|{item.code}" if item.code else None
         found[item.kind].append(
             ListEntry(
                 name=item.name,
-                code=f"{item.code_system}|{item.code}" if item.code else None,
+                code=code,
+                display=displays.get(code, "") if code else "",
                 words=words_of(item.kind, item.summary),
                 seen=seen(item.summary),
                 flags=tuple(item.summary.get("flags", ())),
                 summary=item.summary,
-                encounters=_numbers(item.encounter_ids, indexes),
+                encounters=tuple(indexes[each] for each in encounters),
+                encounter_ids=tuple(map(str, encounters)),
                 contradictions=tuple(each["message"] for each in item.contradictions),
                 entity_ids=tuple(map(str, item.entity_ids)),
             )
@@ -198,5 +228,5 @@ def _lists(shell_file_id: UUID, indexes: dict[UUID, int]) -> dict[str, tuple[Lis
     return {kind: tuple(entries) for kind, entries in found.items() if entries}
 
 
-def _numbers(encounters: Sequence[UUID], indexes: dict[UUID, int]) -> tuple[int, ...]:
-    return tuple(sorted(indexes[each] for each in encounters if each in indexes))
+def _in_order(encounters: Sequence[UUID], indexes: dict[UUID, int]) -> list[UUID]:
+    return sorted((each for each in encounters if each in indexes), key=indexes.__getitem__)

@@ -12,6 +12,8 @@ from pipeline.core.labels import counted
 
 RESULTS_SHOWN = 6
 """Results of a laboratory series that the line names, the newest ones."""
+REGIMENS_SHOWN = 4
+"""Statements about a medication that the line names, the newest ones."""
 
 Summary = Mapping[str, Any]
 
@@ -33,28 +35,46 @@ def _problem(summary: Summary) -> str:
     parts = [
         summary.get("status"),
         summary.get("severity"),
+        summary.get("laterality"),
         "historical" if summary.get("historical") else None,
-        f"since {summary['onset']}" if summary.get("onset") else None,
+        f"since {' or '.join(summary['onsets'])}" if summary.get("onsets") else None,
+        _denied(summary),
     ]
     return ", ".join(filter(None, parts))
 
 
 def _medication(summary: Summary) -> str:
-    current: Summary = summary.get("current") or {}
+    if current := summary.get("current"):
+        return _regimen(current)
+    # Statements of the latest day differ, so each statement is shown.
+    said = tuple(dict.fromkeys(filter(None, map(_regimen, summary.get("regimens", ())))))
+    more = f" | {len(said) - REGIMENS_SHOWN} more" if len(said) > REGIMENS_SHOWN else ""
+    return " | ".join(said[-REGIMENS_SHOWN:]) + more
+
+
+def _regimen(said: Summary) -> str:
+    strength = ", ".join(filter(None, map(_printed, said.get("strength") or ())))
     parts = [
-        _printed(current.get("dose")),
-        current.get("route"),
-        _printed(current.get("timing")),
+        f"step {said['step']}:" if said.get("step") else None,
+        _printed(said.get("dose")) or (f"strength {strength}" if strength else None),
+        said.get("route"),
+        _printed(said.get("timing")),
     ]
-    said = " ".join(filter(None, parts))
-    status = current.get("status")
-    when = f" on {current['date']}" if current.get("date") else ""
-    return "; ".join(filter(None, (said, f"{status}{when}" if status else "")))
+    taken = " ".join(filter(None, parts))
+    status = str(said.get("status") or "").replace("_", " ")
+    when = f" on {said['date']}" if said.get("date") and (status or taken) else ""
+    return "; ".join(filter(None, (taken, status))) + when
 
 
 def _allergy(summary: Summary) -> str:
     reactions = [each["reaction"] for each in summary.get("reactions", ()) if each.get("reaction")]
-    return "; ".join(filter(None, (", ".join(reactions), summary.get("severity"))))
+    parts = (", ".join(reactions), summary.get("severity"), summary.get("status"), _denied(summary))
+    return "; ".join(filter(None, parts))
+
+
+def _denied(summary: Summary) -> str | None:
+    times = summary.get("denied")
+    return f"denied in {counted(times, 'other statement')}" if times else None
 
 
 def _lab_series(summary: Summary) -> str:

@@ -1,6 +1,6 @@
 """A page of a record with the entities found on it. PHI.
 
-Reading a page takes five statements, whatever the size of the record.
+Reading a page takes seven statements, whatever the size of the record.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from observability.phi.enriched import Enriched, ReadTwice, enriched
 from observability.phi.highlights import Box, HighlightRun, Place, boxes, halves, runs
 from pipeline.core.errors import ErrorCode
 from pipeline.documents import reader
@@ -57,15 +58,6 @@ COLUMNS = {"date": "entity_date"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadTwice:
-    """An attribute with both readings."""
-
-    attribute: str
-    reply: str = field(repr=False)
-    second: str = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
 class PageEntity:
     """An entity on a page."""
 
@@ -79,7 +71,14 @@ class PageEntity:
     assertions: tuple[str, ...]
     """What sets the entity apart from a current fact of the patient: negated, historical, …"""
     readings: Sequence[ReadTwice] = field(default=(), repr=False)
-    """The attributes that two readers read differently."""
+    """The attributes that two readers of Pass 1 read differently."""
+    later: Enriched | None = field(default=None, repr=False)
+    """What Passes 1.5 and 2 say about the entity; None before these passes."""
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether a person must check the entity, for a reason of any pass."""
+        return bool(self.reasons or (self.later and self.later.reasons))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +148,7 @@ class PageView:
     @property
     def review(self) -> frozenset[int]:
         """The numbers of the entities that a person must check."""
-        return frozenset(each.number for each in self.entities if each.reasons)
+        return frozenset(each.number for each in self.entities if each.is_doubted)
 
 
 def page_view(shell_file_id: UUID, number: int) -> PageView:
@@ -169,10 +168,11 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
     places = _places(page, entities[:SHOWN_ENTITIES])
     drawn = boxes(page.words or (), places)
     marked, boxed = {place[0] for place in places}, {box.number for box in drawn}
+    later = enriched([entity.id for entity in entities[:SHOWN_ENTITIES]])
     last = record.page_count or record.pages_read
     to_review = (
         Entity.objects.filter(shell_file_id=shell_file_id, page_number__gt=number)
-        .exclude(review_flags=[])
+        .exclude(Q(review_flags=[]) & (Q(enriched=None) | Q(enriched__flags=[])))
         .order_by("page_number")
         .values_list("page_number", flat=True)
         .first()
@@ -193,6 +193,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
                 reasons=_reasons(entity),
                 assertions=_assertions(entity),
                 readings=_readings(entity),
+                later=later.get(entity.id),
             )
             for n, entity in enumerate(entities[:SHOWN_ENTITIES], start=1)
         ],

@@ -69,6 +69,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         list_navigation=list_navigation(request.GET.dict()),
         tone=tone,
         unpublished=unpublished,
+        has_summary=any(each.id in _ENRICHING and _has_begun(each) for each in root.children),
         poll_s=POLL_S if status in MOVES else 0,
         expected=_expected(rows.job.id),
         open_incidents=[
@@ -98,6 +99,14 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         timeline=timeline(rows, incidents),
         coverage=coverage(record_id, rows.shell_file.warnings),
     )
+
+
+_ENRICHING = frozenset({Step.PASS1_5, Step.PASS2, Step.PASS3})
+"""The passes whose results the clinical summary shows."""
+
+
+def _has_begun(node: Node) -> bool:
+    return node.status not in {StatusWord.WAITING, StatusWord.SKIPPED}
 
 
 def _expected(job_id: UUID) -> BulkItem | None:

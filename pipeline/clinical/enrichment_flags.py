@@ -6,7 +6,10 @@ value that no evidence supports: that value is left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+
+from pipeline.core.labels import flags_in_words
 
 
 class EnrichmentFlag(StrEnum):
@@ -39,3 +42,29 @@ class EnrichmentFlag(StrEnum):
 def flagged(flag: EnrichmentFlag, attribute: str = "") -> str:
     """Return `code` or `code:attribute`."""
     return f"{flag.value}:{attribute}" if attribute else flag.value
+
+
+MEANINGS: dict[EnrichmentFlag, str] = {
+    EnrichmentFlag.NOT_GROUNDED: "The page does not state this attribute, so its value is left"
+    " out.",
+    EnrichmentFlag.DISPUTED: "The local engine reads this attribute differently.",
+    EnrichmentFlag.CODE_REFUSED: "The reply chose a code outside the shortlist, so no code is set.",
+    EnrichmentFlag.CODE_UNCERTAIN: "The page does not decide between the codes of the shortlist,"
+    " so no code is set.",
+    EnrichmentFlag.UNIT_UNKNOWN: "The printed unit is in no table of units.",
+    EnrichmentFlag.NUMBER_NOT_UNDERSTOOD: "The printed value is not understood as a number.",
+    EnrichmentFlag.RANGE_NOT_UNDERSTOOD: "The printed reference range is not understood.",
+    EnrichmentFlag.FLAG_DIFFERS: "The printed flag contradicts the value and its reference range.",
+    EnrichmentFlag.DOSE_NOT_UNDERSTOOD: "The printed amount is not understood.",
+    EnrichmentFlag.TIMING_NOT_UNDERSTOOD: "The printed frequency is not understood.",
+    EnrichmentFlag.DATE_NOT_UNDERSTOOD: "The printed date is not understood.",
+    EnrichmentFlag.STATUS_CONTRADICTS: "The page states statuses that contradict each other.",
+    EnrichmentFlag.NOT_ENRICHED: "The reply says nothing about the entity; its attributes come from"
+    " Pass 1 alone.",
+}
+"""The meaning of each flag for a person, in the order of the documentation."""
+
+
+def in_words(stored: Iterable[str]) -> tuple[str, ...]:
+    """Return the meanings of an entity's flags, each with the attributes that the flag names."""
+    return flags_in_words(stored, MEANINGS)

@@ -6,7 +6,7 @@ A status is a word and a shape, because some people cannot see the colour.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -142,6 +142,26 @@ def ended_with(code: str | None, message: str | None, context: Mapping[str, Any]
     spent = code == "MAX_RETRIES_EXCEEDED" or (codes and codes[-1] == code)
     own = "" if codes and spent else (message or "").rstrip(".") or str(code)
     return "; ".join(filter(None, (met(codes), own)))
+
+
+def flags_in_words(stored: Iterable[str], meanings: Mapping[Any, str]) -> tuple[str, ...]:
+    """Return the meanings of stored flags (`code` or `code:attribute`), one for each code.
+
+    The attributes of a code come before its meaning. An unknown code is shown as its own words.
+    """
+    attributes: dict[str, list[str]] = {}
+    for flag in stored:
+        code, _, attribute = flag.partition(":")
+        attributes.setdefault(code, []).extend([attribute.replace("_", " ")] if attribute else [])
+    return tuple(_flag(code, named, meanings) for code, named in attributes.items())
+
+
+def _flag(code: str, attributes: Sequence[str], meanings: Mapping[Any, str]) -> str:
+    if code not in meanings:
+        return " ".join([code.replace("_", " "), *attributes])
+    meaning = meanings[code].removesuffix(".")
+    words = meaning[0].lower() + meaning[1:]
+    return f"{', '.join(attributes)}: {words}" if attributes else words
 
 
 def duration(seconds: float) -> str:

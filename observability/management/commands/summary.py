@@ -110,6 +110,7 @@ def _entry(entry: ListEntry) -> Iterator[str]:
     said = f": {entry.words}" if entry.words else ""
     yield f"    {entry.name}{code}{said} ({where} {numbers})"
     yield from (f"      contradiction: {message}" for message in entry.contradictions)
+    yield from (f"      review: {reason}" for reason in entry.reasons)
 
 
 def _lines(text: str) -> int:

@@ -6,9 +6,11 @@ count and every export of results; the entity stays visible with its quote.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
+
+from pipeline.core.labels import flags_in_words
 
 
 class Flag(StrEnum):
@@ -124,6 +126,9 @@ TABLE: tuple[FlagRow, ...] = (
 CONTEXT_ONLY = frozenset({"reference_range", "abnormal_flag"})
 """Disputed attributes that leave the fact itself undisputed: they never prevent acceptance."""
 
+MEANINGS: dict[Flag, str] = {row.flag: row.meaning for row in TABLE}
+"""The meaning of each flag for a person."""
+
 _ROWS = {row.flag: row for row in TABLE}
 
 
@@ -145,16 +150,4 @@ def prevents_acceptance(stored: str) -> bool:
 
 def in_words(stored: Iterable[str]) -> tuple[str, ...]:
     """Return the meanings of an entity's flags for a person, each with the attributes it names."""
-    attributes: dict[str, list[str]] = {}
-    for flag in stored:
-        code, _, attribute = flag.partition(":")
-        attributes.setdefault(code, []).extend([attribute.replace("_", " ")] if attribute else [])
-    return tuple(_in_words(code, named) for code, named in attributes.items())
-
-
-def _in_words(code: str, attributes: Sequence[str]) -> str:
-    if code not in set(Flag):
-        return " ".join([code.replace("_", " "), *attributes])
-    meaning = _ROWS[Flag(code)].meaning.removesuffix(".")
-    words = meaning[0].lower() + meaning[1:]
-    return f"{', '.join(attributes)}: {words}" if attributes else words
+    return flags_in_words(stored, MEANINGS)
