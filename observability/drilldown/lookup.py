@@ -17,9 +17,9 @@ from pipeline.models import (
     PendingEncounter,
     ProviderCall,
     RecordBatch,
+    RecordListItem,
     Session,
     ShellFile,
-    ZoneResult,
 )
 from pipeline.models.work_tables import WorkTable, composed
 
@@ -60,15 +60,14 @@ class _Place:
 
 _Row = tuple[str, UUID, UUID, UUID | None]
 
-# The registry adds the work items of every pass, their parents and their results. A zone is here
-# until Pass 2 has an entry in the registry.
+# The registry adds the work items of every pass, their parents and their results.
 _PLACES: tuple[_Place, ...] = (
     _Place("record", ShellFile, "id", "id"),
     _Place("job", Job, "shell_file_id", "shell_file_id"),
     _Place("session", Session, "shell_file_id", "shell_file_id"),
     _Place("sighting", PendingEncounter, "discovery_session__shell_file_id", "chunk_id"),
     _Place("encounter", Encounter, "shell_file_id", "id"),
-    _Place("zone", ZoneResult, "healthcare_encounter__shell_file_id", "id"),
+    _Place("list entry", RecordListItem, "shell_file_id", "shell_file_id"),
     _Place("call", ProviderCall, "processing_session__shell_file_id", "id"),
     _Place("incident", Incident, None, "id"),
     _Place("record batch", RecordBatch, None, "id"),
@@ -94,8 +93,15 @@ def _places_of(table: WorkTable) -> Iterator[_Place]:
         node = f"{parent.encounter}_id" if parent.encounter else record
         yield _Place(parent.noun, parent.model, record, node)
     if results := table.results:
-        node = f"{table.encounter}_id" if table.encounter else record
+        own = _item_of(results, table)
+        node = own or (f"{table.encounter}_id" if table.encounter else record)
         yield _Place(str(results._meta.verbose_name), results, record, node)
+
+
+def _item_of(results: type[Model], table: WorkTable) -> str | None:
+    """Return the column by which every result names its work item; None if a result may not."""
+    keys = (field for field in results._meta.fields if field.related_model is table.model)
+    return next((field.attname for field in keys if not field.null), None)
 
 
 def locate(text: str) -> Located:

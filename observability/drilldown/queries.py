@@ -8,16 +8,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Count
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, TextField, Value
+from django.db.models.functions import Concat
 
 from pipeline.core.states import Step
 from pipeline.models import (
+    ClinicalMetrics,
+    CodeCandidate,
     DiscoverySession,
     Encounter,
     EncounterResult,
     Job,
+    NarrativeMetrics,
     Page,
     ProviderCall,
     Reuse,
@@ -27,6 +33,16 @@ from pipeline.models import (
 )
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortlists:
+    """What Pass 1.5 offers for a record."""
+
+    entities: int = 0
+    """Entities with at least one candidate."""
+    code_tables: Sequence[str] = ()
+    """Key and version of each code system of the candidates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +64,11 @@ class RecordRows:
     """The work items of each pass that has a table of them, in the order of the pages."""
     calls: Sequence[ProviderCall]
     """In the order of their start."""
+    coded: Shortlists
+    clinical: ClinicalMetrics | None
+    """The totals of Pass 2; None before the first end of a step."""
+    narrative: NarrativeMetrics | None
+    """The totals of Pass 3."""
     reuses: Sequence[Reuse]
     """What each pass reused from which record."""
 
@@ -63,7 +84,9 @@ class RecordRows:
 def rows_of(shell_file_id: UUID) -> RecordRows:
     """Read the rows of a record and of its newest job."""
     shell_file = (
-        ShellFile.objects.select_related("patient", "session", "summary")
+        ShellFile.objects.select_related(
+            "patient", "session", "summary", "clinical_metrics", "narrative_metrics"
+        )
         .defer("original_filename", "patient__reference", "patient__identity_digests")
         .get(id=shell_file_id)
     )
@@ -107,5 +130,16 @@ def rows_of(shell_file_id: UUID) -> RecordRows:
                 "started_at", "attempt"
             )
         ),
+        coded=_shortlists(shell_file_id),
+        clinical=getattr(shell_file, "clinical_metrics", None),
+        narrative=getattr(shell_file, "narrative_metrics", None),
         reuses=list(Reuse.objects.filter(shell_file_id=shell_file_id)),
     )
+
+
+def _shortlists(shell_file_id: UUID) -> Shortlists:
+    table = Concat("system", Value(" "), "system_version", output_field=TextField())
+    found: dict[str, Any] = CodeCandidate.objects.filter(shell_file_id=shell_file_id).aggregate(
+        entities=Count("entity", distinct=True), code_tables=ArrayAgg(table, distinct=True)
+    )
+    return Shortlists(entities=found["entities"], code_tables=found["code_tables"] or ())

@@ -266,6 +266,8 @@ def _times(number: int) -> str:
 
 
 def _visible(rows: RecordRows, step: Node) -> str:
+    if step.id in _LATER:
+        return " The entities of Pass 1 stay visible."
     if step.id != Step.PASS1:
         return " Nothing of the record is visible." if not rows.encounters else ""
     done = [n.facts["encounter_index"] for n in step.children if n.facts["published"]]
@@ -276,6 +278,10 @@ def _visible(rows: RecordRows, step: Node) -> str:
         f"{_encounters(done)} {_are(len(done))} complete." if done else "no encounter is complete."
     )
     return f" Nothing of {_encounters(lost)} is visible; {complete}"
+
+
+_LATER = frozenset({Step.PASS1_5.value, Step.PASS2.value, Step.PASS3.value})
+"""Passes that add to published entities; their failure takes nothing away."""
 
 
 def _encounters(numbers: Sequence[int]) -> str:

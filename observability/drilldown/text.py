@@ -18,7 +18,13 @@ from observability.drilldown.nodes import DrillDown, Node, NodeKind
 from observability.drilldown.summary import cost, thousands
 from pipeline.core.labels import COLOURS, SHAPES, StatusWord, counted, duration
 
-_NOUNS = frozenset({"page", "encounter", "chunk", "batch", "zone", "entity", "call"})
+COUNTED = frozenset(
+    {
+        *("page", "encounter", "chunk", "batch", "zone", "narrative", "call"),
+        *("entity", "entity with candidates", "sentence", "unsupported sentence"),
+    }
+)
+"""The counts whose noun has a plural; other counts are adjectives, such as `failed`."""
 _QUIET = frozenset({StatusWord.DONE, StatusWord.SKIPPED, StatusWord.WAITING})
 """States that are folded if the node has nothing else to report."""
 WORTH_SAYING_MS = 50
@@ -177,7 +183,7 @@ def _text(words: str, *, style: str = "") -> Text:
 
 def _counts(node: Node) -> list[str]:
     return [
-        counted(number, noun) if noun in _NOUNS else f"{number:,} {noun.replace('_', ' ')}"
+        counted(number, noun) if noun in COUNTED else f"{number:,} {noun.replace('_', ' ')}"
         for noun, number in node.counts.items()
         if number
     ]
@@ -194,6 +200,8 @@ def _facts(node: Node) -> list[str]:
         hint = facts["retry_after_ms"]
         said += [f"hint {duration(hint / 1000)}"] if hint is not None else []
         return [*said, facts["model_version"]]
+    if tables := facts.get("code_tables"):
+        return [tables]
     waits = facts.get("rate_limit_waits", 0)
     if not facts.get("attempt_count") and not waits:
         return []

@@ -122,6 +122,9 @@ def _pass(rows: RecordRows, step: Step) -> Node:
         spent=_spent(calls, took_ms=_pass_ms(rows, step, calls)),
         cause=_job_cause(rows) if failed_here else None,
         notes=("not reached",) if ended and word is StatusWord.WAITING else (),
+        facts={"code_tables": ", ".join(rows.coded.code_tables)}
+        if step is Step.PASS1_5 and rows.coded.code_tables
+        else {},
         children=(*children, *own),
     )
 
@@ -289,10 +292,42 @@ def _encounter_cause(result: EncounterResult, batches: Sequence[WorkItem]) -> Fa
     )
 
 
+def _shortlisting(rows: RecordRows) -> Contents:
+    return {"entity with candidates": rows.coded.entities}, ()
+
+
+def _enrichment(rows: RecordRows) -> Contents:
+    counts, children = _work_items(rows, WORK_TABLES[Step.PASS2])
+    totals = rows.clinical
+    if totals is None:
+        return counts, children
+    return {
+        **counts,
+        "enriched": totals.entities_enriched,
+        "coded": totals.entities_coded,
+        "flagged": totals.entities_flagged,
+    }, children
+
+
+def _narratives(rows: RecordRows) -> Contents:
+    counts, children = _work_items(rows, WORK_TABLES[Step.PASS3])
+    totals = rows.narrative
+    if totals is None:
+        return counts, children
+    return {
+        **counts,
+        "sentence": totals.sentences_supported,
+        "unsupported sentence": totals.sentences_unsupported,
+    }, children
+
+
 _BUILDERS: dict[Step, Callable[[RecordRows], Contents]] = {
     Step.PAGES: _pages,
     Step.PASS05: _discovery,
     Step.PASS1: _detection,
+    Step.PASS1_5: _shortlisting,
+    Step.PASS2: _enrichment,
+    Step.PASS3: _narratives,
 }
 """Passes that show more than their work items."""
 
@@ -324,6 +359,7 @@ def _work(
         facts={
             table.index: number,
             **estimate,
+            **_encounter_of(table, item),
             "page_range_start": item.page_range_start,
             "page_range_end": item.page_range_end,
             "attempt_count": item.attempt_count,
@@ -332,6 +368,13 @@ def _work(
         },
         children=tuple(_call(call) for call in calls),
     )
+
+
+def _encounter_of(table: WorkTable, item: WorkItem) -> dict[str, str]:
+    """Return the encounter of an item that no node above names."""
+    if not table.has_encounters_alone or item.encounter_id is None:
+        return {}
+    return {"encounter_id": str(item.encounter_id)}
 
 
 def _work_cause(row: WorkItem) -> FailureCause | None:

@@ -15,7 +15,7 @@ from observability.drilldown.nodes import Node, NodeKind
 from observability.drilldown.page_coverage import coverage
 from observability.drilldown.queries import rows_of
 from observability.drilldown.summary import cost, first_broken, is_in_trouble, is_unpublished
-from observability.drilldown.text import hides, outline
+from observability.drilldown.text import COUNTED, hides, outline
 from observability.drilldown.timeline import timeline
 from observability.drilldown.tree import tree
 from observability.models import BulkItem
@@ -23,7 +23,7 @@ from observability.views.decorators import page
 from observability.views.list_navigation import list_navigation
 from observability.views.render import render_page
 from observability.views.tree_html import tree_html
-from pipeline.core.labels import PASS_TITLES, StatusWord, duration
+from pipeline.core.labels import PASS_TITLES, StatusWord, counted, duration, plural
 from pipeline.core.states import IncidentState, Step, WorkStatus
 from pipeline.models import Incident, IncidentJob, Job, ShellFile
 from pipeline.models.work_tables import WORK_TABLES
@@ -96,6 +96,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         calls=[child for child in path[-1].children if child.kind is NodeKind.CALL],
         node_pages=_pages(path[-1]),
         parts=[child for child in path[-1].children if child.kind is not NodeKind.CALL],
+        related=_related(found.root, path[-1]),
         timeline=timeline(rows, incidents),
         coverage=coverage(record_id, rows.shell_file.warnings),
     )
@@ -138,8 +139,8 @@ _IN_TITLE = frozenset(
 """Facts that a node's title names, in addition to the number of a work item."""
 
 
-_ELSEWHERE = frozenset({"history", "is_begun"})
-"""Facts for the command line, or for the tree only."""
+_ELSEWHERE = frozenset({"history", "is_begun", "reused", "incomplete_note", "encounter_id"})
+"""Facts for the command line or for the tree only, and facts that the page shows elsewhere."""
 
 
 def _in_words(name: str, value: Any) -> Any:
@@ -177,6 +178,23 @@ def _pages(node: Node) -> tuple[int, int] | None:
     return (first, last) if first and last else None
 
 
+def _related(root: Node, node: Node) -> list[tuple[str, list[Node]]]:
+    """Return the nodes of later passes about an encounter, or the encounter of such a node.
+
+    Nodes are grouped by their pass.
+    """
+    if wanted := node.facts.get("encounter_id"):
+        return [("Encounter", [each for each in root.walk() if each.id == wanted])]
+    if node.kind is not NodeKind.ENCOUNTER:
+        return []
+    found = []
+    for each in root.children:
+        own = [part for part in each.children if part.facts.get("encounter_id") == node.id]
+        if own:
+            found.append((f"{each.title}: {counted(len(own), str(own[0].kind))}", own))
+    return found
+
+
 def _tokens(node: Node) -> int:
     spent = node.spent
     return spent.input_tokens + spent.output_tokens + spent.thinking_tokens
@@ -187,7 +205,10 @@ def _facts(node: Node) -> list[tuple[str, Any]]:
     facts = {name: of for name, of in node.facts.items() if name not in _ELSEWHERE}
     tried = facts.pop("attempt_count", None)
     allowed = facts.pop("max_attempts", None)
-    counts: list[tuple[str, Any]] = list(node.counts.items())
+    counts: list[tuple[str, Any]] = [
+        (name.replace("_", " ") if name not in COUNTED else plural(name), of)
+        for name, of in node.counts.items()
+    ]
     if allowed:
         counts.append(("attempts spent", f"{tried} of {allowed}"))
     spent = node.spent

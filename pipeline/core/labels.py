@@ -102,7 +102,10 @@ def counted(number: int, noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Return `batches`, `entities`."""
+    """Return `batches`, `entities`, `entities with candidates`."""
+    head, space, rest = noun.partition(" with ")
+    if space:
+        return f"{plural(head)}{space}{rest}"
     if noun.endswith("y"):
         return f"{noun[:-1]}ies"
     return f"{noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"

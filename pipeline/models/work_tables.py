@@ -264,7 +264,10 @@ WORK_TABLES: dict[Step, WorkTable] = {
         noun="narrative",
         task="narrative",
         index="narrative_index",
-        counts=(("sentences_supported", "sentence"), ("sentences_unsupported", "unsupported")),
+        counts=(
+            ("sentences_supported", "sentence"),
+            ("sentences_unsupported", "unsupported sentence"),
+        ),
         encounter="healthcare_encounter",
         estimate="estimated_input_tokens",
         results=NarrativeSentence,

@@ -22,9 +22,10 @@ from observability.actions.preview_digest import preview_digest_of
 from observability.models import BulkItem, BulkOperation
 from observability.permissions import ROLES, Right, Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
-from pipeline.models import Batch, Job, Pause, ProviderCall, RecordBatch, ShellFile
+from pipeline.models import Batch, Encounter, Job, Pause, ProviderCall, RecordBatch, ShellFile
 from pipeline.operations.preview import RetryCandidate
 from pipeline.transitions import Scope
+from tests.support.clinical_rows import clinical_rows
 from tests.support.incident_rows import OTHER_MODEL, an_incident
 from tests.support.large_rows import a_large_record
 from tests.support.records import LAB
@@ -88,11 +89,11 @@ PAGES = (
     CheckedUrl(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
     CheckedUrl(name="records"),
     CheckedUrl(name="records", query={"is": "failed"}),
-    CheckedUrl(name="record", args=("record",), statements=21),
+    CheckedUrl(name="record", args=("record",), statements=22),
     CheckedUrl(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
     CheckedUrl(name="record_summary", args=("record",), who=PHI, writes=AUDIT, statements=16),
     CheckedUrl(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
-    CheckedUrl(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=13),
+    CheckedUrl(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=15),
     CheckedUrl(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),
     CheckedUrl(name="call_reading", args=("call",), who=PHI, writes=AUDIT, statements=16),
     CheckedUrl(
@@ -225,6 +226,7 @@ def targets() -> dict[str, str]:
     )
     an_item(operation, a_job(), position=0)
     record = a_large_record(encounters=1, batches=2, pages=3)
+    clinical_rows(Encounter.objects.get(shell_file_id=record))
     key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
     ShellFile.objects.filter(id=record).update(storage_key=key)
     failed = Batch.objects.filter(status=WorkStatus.FAILED).values("id")
@@ -288,6 +290,8 @@ def an_item(operation: BulkOperation, job: Job, *, position: int) -> None:
 
 def more() -> None:
     """Insert more rows of every kind; the statements of a page must not grow with them."""
+    for encounter in Encounter.objects.exclude(enriched_entities=None):
+        clinical_rows(encounter)
     a_large_record(encounters=3, batches=10, pages=40)
     for _ in range(4):
         targets_of_jobs()

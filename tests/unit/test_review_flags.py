@@ -7,6 +7,8 @@ import re
 import pytest
 
 from medproc.env import PROJECT_ROOT
+from observability.phi import flag_words
+from pipeline.clinical import enrichment_flags
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.page_checks import quote_checks
 from pipeline.stages.pass1 import disputes
@@ -115,3 +117,22 @@ def test_a_flag_is_said_in_words() -> None:
         "from the future x",
     )
     assert flagged(Flag.DISPUTED, "unit") == "disputed:unit"
+
+
+def test_every_flag_of_pass2_has_a_sentence_that_the_documentation_repeats() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+
+    assert list(enrichment_flags.MEANINGS) == list(enrichment_flags.EnrichmentFlag)
+    for flag, meaning in enrichment_flags.MEANINGS.items():
+        assert meaning.endswith(".")
+        assert f"| `{flag.value}` | {meaning} |" in text
+
+
+def test_flags_of_both_passes_are_sentences_with_their_attributes() -> None:
+    said = flag_words.in_words(["code_uncertain", "not_grounded:dose", "not_grounded:route", "odd"])
+
+    assert said == (
+        "the page does not decide between the codes of the shortlist, so no code is set",
+        "dose, route: the page does not state this attribute, so its value is left out",
+        "odd",
+    )

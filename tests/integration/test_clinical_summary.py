@@ -1,0 +1,174 @@
+"""The clinical summary and the page view show what Passes 1.5 to 3 found, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+from http import HTTPStatus
+from uuid import UUID, uuid4
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from observability.drilldown.explain import drill_down
+from observability.permissions import Role
+from pipeline.models import (
+    Encounter,
+    EnrichedEntity,
+    NarrativeResult,
+    NarrativeSentence,
+    Page,
+    RecordListItem,
+    ZoneResult,
+)
+from tests.support.audit_rows import audit_events
+from tests.support.clinical_rows import CONTRADICTION, SUPPORTED, UNSUPPORTED, clinical_rows
+from tests.support.rows import a_job, an_encounter
+
+pytestmark = pytest.mark.django_db
+
+
+def _record(name: str = "metoprolol") -> UUID:
+    """Insert a record of one encounter with results of all passes."""
+    job = a_job()
+    an_encounter(job)
+    record_id: UUID = job.shell_file_id
+    Page.objects.create(
+        shell_file_id=record_id,
+        page_number=1,
+        text=f"{name} 25mg BID",
+        source="text_layer",
+        width=612,
+        height=792,
+    )
+    clinical_rows(Encounter.objects.get(shell_file_id=record_id), name=name)
+    return record_id
+
+
+def _client(role: Role) -> Client:
+    user = User.objects.create_user(f"{role}-{uuid4()}", is_staff=True)
+    user.groups.set(Group.objects.filter(name=role))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def _page(record_id: UUID, name: str = "record_summary", *args: object) -> str:
+    answer = _client(Role.REVIEWER).get(reverse(f"admin:{name}", args=[record_id, *args]))
+    assert answer.status_code == HTTPStatus.OK
+    return answer.content.decode()
+
+
+def _command(record_id: UUID | str, *options: str) -> str:
+    out = io.StringIO()
+    call_command("summary", str(record_id), *options, stdout=out)
+    return out.getvalue()
+
+
+def test_page_and_command_show_supported_sentences_and_contradictions_alone() -> None:
+    record_id, other = _record(), _record("warfarin")
+
+    for shown in (_page(record_id), _command(record_id), _command(record_id, "--json")):
+        assert SUPPORTED in shown
+        assert UNSUPPORTED not in shown
+        assert CONTRADICTION in shown
+        assert "RXNORM|6918" in shown
+        assert "warfarin" not in shown
+        assert str(other) not in shown
+    assert "1 sentence left out" in " ".join(_page(record_id).split())
+    assert "1 sentence not supported and left out" in _command(record_id)
+    assert "code_uncertain" not in _page(record_id) + _command(record_id)
+    assert "the page does not decide between the codes" in _command(record_id)
+
+
+def test_each_reading_is_one_row_of_the_audit_and_needs_the_right() -> None:
+    record_id = _record()
+    before = audit_events().count()
+    url = reverse("admin:record_summary", args=[record_id])
+
+    refused = _client(Role.OPERATOR).get(url)
+    after_refusal = audit_events().count()
+    _page(record_id)
+    _command(record_id)
+
+    assert refused.status_code == HTTPStatus.FORBIDDEN
+    assert SUPPORTED not in refused.content.decode()
+    assert after_refusal == before
+    written = list(audit_events())[before:]
+    assert [(each.action, each.target_id) for each in written] == [
+        ("read_phi", str(record_id)),
+        ("read_phi", str(record_id)),
+    ]
+
+
+def test_a_record_without_later_passes_says_so() -> None:
+    record_id: UUID = a_job().shell_file_id
+
+    assert "No pass after Pass 1 has results of this record." in _page(record_id)
+    assert "No pass after Pass 1 has results of this record." in _command(record_id)
+    assert json.loads(_command(record_id, "--json"))["entities"] == 0
+
+
+@pytest.mark.parametrize("text", ["0b02ca07-dce8-4ca2-9850-8a2edbe5b7e8", "abcdef", "xyz"])
+def test_an_unknown_id_is_one_line(text: str) -> None:
+    with pytest.raises(CommandError) as error:
+        _command(text)
+
+    assert str(error.value).count("\n") == 0
+
+
+def test_an_unknown_record_is_not_found_and_no_reading() -> None:
+    before = audit_events().count()
+
+    answer = _client(Role.REVIEWER).get(reverse("admin:record_summary", args=[uuid4()]))
+
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+    assert audit_events().count() == before
+
+
+def test_a_page_shows_attributes_code_shortlist_flags_and_both_readings() -> None:
+    shown = " ".join(_page(_record(), "record_page", 1).split())
+
+    assert "<dt>dose</dt> <dd>25 mg</dd>" in shown
+    assert "<dt>timing</dt> <dd>twice a day</dd>" in shown
+    assert "<code>RXNORM|6918</code> metoprolol" in shown
+    assert "Shortlist of 2 codes" in shown
+    assert "2. <code>RXNORM|1202</code> atenolol" in shown
+    assert "score 0.50 · 1 of 1 words" in shown
+    assert "the printed amount is not understood" in shown
+    assert "<td>left out</td> <td>intravenous</td>" in shown
+    assert "dose_not_understood" not in shown
+
+
+def test_an_id_of_each_new_row_leads_to_its_node() -> None:
+    record_id = _record()
+    zone = ZoneResult.objects.get(healthcare_encounter__shell_file_id=record_id)
+    narrative = NarrativeResult.objects.get(processing_session__shell_file_id=record_id)
+    encounter = Encounter.objects.get(shell_file_id=record_id)
+    rows = {
+        zone.id: zone.id,
+        narrative.id: narrative.id,
+        EnrichedEntity.objects.get(shell_file_id=record_id).id: encounter.id,
+        NarrativeSentence.objects.filter(shell_file_id=record_id)[0].id: narrative.id,
+        RecordListItem.objects.get(shell_file_id=record_id).id: record_id,
+    }
+
+    found = {asked: drill_down(str(asked)).focus for asked in rows}
+
+    assert found == {asked: str(node) for asked, node in rows.items()}
+
+
+def test_an_encounter_leads_to_its_zones_and_its_narrative_and_back() -> None:
+    record_id = _record()
+    zone = ZoneResult.objects.get(healthcare_encounter__shell_file_id=record_id)
+    encounter = Encounter.objects.get(shell_file_id=record_id)
+    client, url = _client(Role.VIEWER), reverse("admin:record", args=[record_id])
+
+    from_encounter = client.get(f"{url}?node={encounter.id}").context["related"]
+    from_zone = client.get(f"{url}?node={zone.id}").context["related"]
+
+    assert [title for title, _ in from_encounter] == ["Pass 2: 1 zone", "Pass 3: 1 narrative"]
+    assert [node.id for _, nodes in from_zone for node in nodes] == [str(encounter.id)]
