@@ -27,6 +27,9 @@ KINDS = {
     "blank": "blank",
 }
 
+_FLAGGED_LATER = Q(enriched__isnull=False) & ~Q(enriched__flags=[])
+"""Pass 2 has a reason for a review, as the page view of the record shows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PageRun:
@@ -66,7 +69,7 @@ def coverage(shell_file_id: UUID, warnings: Sequence[Mapping[str, Any]]) -> Cove
         .values_list("page_number")
         .annotate(
             accepted=Count("id", filter=Q(accepted=True)),
-            flagged=Count("id", filter=~Q(review_flags=[])),
+            flagged=Count("id", filter=~Q(review_flags=[]) | _FLAGGED_LATER),
         )
     }
     warned = {number for warning in warnings for number in warning.get("pages") or ()}
