@@ -61,7 +61,7 @@ took = time.monotonic() - began
 peak = megabytes("VmHWM")
 job = Job.objects.get(id=job_id)
 moved = job.status == "completed" or (job.status == "pending" and job.current_step != step)
-said = job.status if moved else f"{job.status} {job.error_code} {job.error_message}"
+said = job.status if moved else f"{job.status} {job.error_code}"
 print(f"  {step:8} peak {peak:4} MB (at the start {first} MB), {took:5.1f} s, job {said}")
 sys.exit(0 if moved and peak < bound else 1)
 """

@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
     """One code that the shortlist offers for an entity."""
 
@@ -38,7 +38,7 @@ class Candidate:
         return {**shown, "term": self.term} if self.term else shown
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class EntityFacts:
     """One published entity, with the attributes that the page prints.
 

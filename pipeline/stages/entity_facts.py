@@ -20,6 +20,10 @@ _COLUMNS = (
     "negated", "temporality", "certainty", "experiencer", "zone_type", "accepted", "page_end",
 )  # fmt: skip
 """Columns of an entity that the facts hold under the same name."""
+_REPEATED = frozenset(_COLUMNS) - {
+    "quote", "step", "entity_date", "negated", "accepted", "page_end",
+}  # fmt: skip
+"""Columns of text whose values many entities share."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,8 +67,14 @@ def known_entities(
             *_COLUMNS,
         )
     )
+    # Fifty thousand entities repeat a few thousand words, so entities share one object per word.
+    words: dict[str, str] = {}
     for entity_id, encounter_id, page, start, end, flags, *values in rows.iterator(2_000):
         first_day, kind = encounters[encounter_id]
+        printed: dict[str, Any] = {
+            column: words.setdefault(value, value) if column in _REPEATED and value else value
+            for column, value in zip(_COLUMNS, values, strict=True)
+        }
         facts = EntityFacts(
             key="",
             page=page,
@@ -74,7 +84,7 @@ def known_entities(
             encounter_date=first_day,
             encounter_type=kind,
             candidates=shortlists.get(entity_id, ()),
-            **dict(zip(_COLUMNS, values, strict=True)),
+            **printed,
             **enriched.get(entity_id, {}),
         )
         found[encounter_id].append(

@@ -7,18 +7,19 @@ from uuid import uuid4
 
 from django.utils import timezone
 
-from pipeline.core.states import Step, WorkStatus
-from pipeline.models import Batch, EncounterResult
+from pipeline.core.states import WorkStatus
+from pipeline.models import EncounterResult
+from pipeline.models.work_item import WorkItem
 from pipeline.transitions import Lease
 
 
-def a_call(lease: Lease, batch: Batch, *, accepted: bool = True) -> dict[str, Any]:
-    """Return the row of a call of a batch: accepted, or refused as PARSE_JSON."""
+def a_call(lease: Lease, item: WorkItem, *, accepted: bool = True) -> dict[str, Any]:
+    """Return the row of a call of a work item: accepted, or refused as PARSE_JSON."""
     return {
         "id": str(uuid4()),
         "processing_session_id": str(lease.session_id),
-        "step": Step.PASS1.value,
-        "work_item_id": str(batch.id),
+        "step": lease.step.value,
+        "work_item_id": str(item.id),
         "attempt": 1,
         "outcome": "OK" if accepted else "PARSE_JSON",
         "accepted": accepted,
@@ -74,8 +75,8 @@ def an_entity(lease: Lease, result: EncounterResult, *, index: int = 0) -> dict[
     }
 
 
-def succeed(batch: Batch) -> None:
-    """Let the first attempt of a batch succeed."""
-    batch.status = WorkStatus.SUCCEEDED
-    batch.started_at = batch.completed_at = timezone.now()
-    batch.attempt_count = 1
+def succeed(item: WorkItem) -> None:
+    """Let the first attempt of a work item succeed."""
+    item.status = WorkStatus.SUCCEEDED
+    item.started_at = item.completed_at = timezone.now()
+    item.attempt_count = 1

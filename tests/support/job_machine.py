@@ -2,14 +2,14 @@
 
 The moves are the product's own, on the database and the Redis of one test. Time passes by moving
 the times in the rows back, in units that are long compared with the run. The model knows only the
-holder and expiry of each lease, the number of crashes, and the committed results.
+holder and expiry of each lease, the number of crashes, and the committed results. A job moves
+through all passes after the pages.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -40,14 +40,24 @@ from pipeline.execution.step_result import (
     StepParked,
     StepResult,
 )
-from pipeline.models import Batch, EncounterResult, Entity, Job, ProviderCall
+from pipeline.models import (
+    Batch,
+    EncounterResult,
+    EnrichedEntity,
+    Entity,
+    Job,
+    NarrativeResult,
+    NarrativeSentence,
+    ProviderCall,
+    ZoneResult,
+)
+from pipeline.models.work_item import WorkItem
 from pipeline.operations import operator_actions
 from pipeline.queueing import queues
 from pipeline.stages.pass1 import store
 from pipeline.transitions import (
     Failure,
     Flush,
-    Lease,
     Parking,
     claim,
     expire_leases,
@@ -59,16 +69,28 @@ from pipeline.transitions.recovery import CRASH_LIMIT
 from pipeline.workers import run_step
 from tests.support.databases import as_owner
 from tests.support.flush_rows import a_call, an_entity, succeed
+from tests.support.job_machine_rows import (
+    ITEMS,
+    MachineWorker,
+    Truth,
+    a_sentence,
+    an_enriched_entity,
+    assert_later_results,
+    items_of,
+    plan_later_passes,
+)
 from tests.support.rows import a_deadline, a_job, an_encounter
 
 UNIT_S = 20
 """Seconds of one unit of the model's time; a run takes less than one unit."""
 LEASE = 3
 """Length of a lease in units."""
-BATCHES = 2
+BATCHES = ITEMS
 ENTITIES = 3
+SENTENCES = 2
+"""Sentences of each narrative."""
 RECORDS = 4
-STEPS = (Step.PASS1, Step.PASS05)
+STEPS = (Step.PASS3, Step.PASS2, Step.PASS1_5, Step.PASS1, Step.PASS05)
 """The steps that the workers serve, in the order of their priority."""
 
 _PASSES = """
@@ -76,28 +98,9 @@ UPDATE job_queue SET available_at = available_at - {0}, lease_expires_at = lease
   heartbeat_at = heartbeat_at - {0}, parked_until = parked_until - {0},
   step_started_at = step_started_at - {0}, updated_at = updated_at - {0};
 UPDATE pass1_batch_results SET started_at = started_at - {0};
+UPDATE pass2_zone_results SET started_at = started_at - {0};
+UPDATE pass3_narrative_results SET started_at = started_at - {0};
 """.replace("{0}", "make_interval(secs => %(by)s)")
-
-
-@dataclass(eq=False)
-class MachineWorker:
-    """A step as its process sees it; the process may have lost the lease long ago."""
-
-    lease: Lease
-    result: EncounterResult
-    batches: list[Batch]
-    written: list[Flush] = field(default_factory=list)
-
-
-@dataclass
-class Truth:
-    """The model's knowledge of a job."""
-
-    holder: MachineWorker | None = None
-    expires: int = 0
-    crashes: int = 0
-    is_cancelling: bool = False
-    committed: dict[UUID, Any] = field(default_factory=dict)
 
 
 class JobMachine(RuleBasedStateMachine):
@@ -110,6 +113,8 @@ class JobMachine(RuleBasedStateMachine):
         super().__init__()
         self.truth: dict[UUID, Truth] = {}
         self.seen: dict[UUID, JobStatus] = {}
+        self.reached: dict[UUID, int] = {}
+        """The number of the last pass in which each job was seen."""
         self.now = 0
         self.names = 0
 
@@ -131,7 +136,8 @@ class JobMachine(RuleBasedStateMachine):
             retry_delay=timedelta(seconds=2 * UNIT_S),
             size_class=2 if large else 0,
         )
-        an_encounter(job, batches=BATCHES)
+        result, _ = an_encounter(job, batches=BATCHES)
+        plan_later_passes(result)
         queues.enqueue_step(job.id, Step.PASS05.value, 0)
         self.truth[job.id] = Truth()
 
@@ -150,11 +156,12 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule(worker=workers, index=st.integers(0, BATCHES - 1))
     def begin_batch(self, worker: MachineWorker, index: int) -> None:
-        batch = worker.batches[index]
-        if batch.status == WorkStatus.PENDING:
-            batch.status, batch.started_at = WorkStatus.PROCESSING, timezone.now()
-            store.mark_started(worker.result)
-            self._flush(worker, Flush(work=Batch, items=[row_of(batch)]))
+        item = worker.items[index] if worker.items else None
+        if item is not None and item.status == WorkStatus.PENDING:
+            item.status, item.started_at = WorkStatus.PROCESSING, timezone.now()
+            if isinstance(item, Batch):
+                store.mark_started(worker.result)
+            self._flush(worker, Flush(work=type(item), items=[row_of(item)]))
 
     @rule(
         worker=workers, index=st.integers(0, BATCHES - 1), ok=st.sampled_from([True, True, False])
@@ -296,6 +303,9 @@ class JobMachine(RuleBasedStateMachine):
             row, before = rows[job_id], self.seen.get(job_id)
             status = JobStatus(row.status)
             assert before in {None, status} or (before, status) in JOB_MOVES, (before, status)
+            number = list(Step).index(Step(row.current_step))
+            assert number >= self.reached.get(job_id, 0), "a job went back to an earlier pass"
+            self.reached[job_id] = number
             self.seen[job_id] = status
             assert (status == JobStatus.PROCESSING) == (truth.holder is not None)
             assert row.worker_id == (truth.holder.lease.worker_id if truth.holder else None)
@@ -306,19 +316,24 @@ class JobMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_was_committed_stays_and_is_there_once(self) -> None:
-        batches = {batch.id: batch for batch in Batch.objects.all()}
+        items: dict[UUID, WorkItem] = {
+            item.id: item
+            for model in (Batch, ZoneResult, NarrativeResult)
+            for item in model._default_manager.all()
+        }
         for truth in self.truth.values():
-            for batch_id, output in truth.committed.items():
-                batch = batches[batch_id]
-                assert (batch.status, batch.output) == (WorkStatus.SUCCEEDED, output)
+            for item_id, output in truth.committed.items():
+                item = items[item_id]
+                assert (item.status, item.output) == (WorkStatus.SUCCEEDED, output)
         accepted = ProviderCall.objects.filter(accepted=True).values_list("work_item_id", flat=True)
-        succeeded = [b.id for b in batches.values() if b.status == WorkStatus.SUCCEEDED]
+        succeeded = [i for i, item in items.items() if item.status == WorkStatus.SUCCEEDED]
         assert Counter(accepted) == Counter(succeeded)
         published = Counter(Entity.objects.values_list("healthcare_encounter_id", flat=True))
         done = EncounterResult.objects.filter(status=WorkStatus.SUCCEEDED).values_list(
             "healthcare_encounter_id", flat=True
         )
         assert published == dict.fromkeys(done, ENTITIES)
+        assert_later_results(set(done), entities=ENTITIES, sentences=SENTENCES)
 
     def teardown(self) -> None:
         """Let all jobs end by themselves, then let an operator retry the jobs that failed."""
@@ -336,13 +351,15 @@ class JobMachine(RuleBasedStateMachine):
         self.what_was_committed_stays_and_is_there_once()
         assert set(self.seen.values()) == {JobStatus.COMPLETED}
         assert Entity.objects.count() == ENTITIES * len(self.truth)
+        assert EnrichedEntity.objects.count() == ENTITIES * len(self.truth)
+        assert NarrativeSentence.objects.count() == SENTENCES * BATCHES * len(self.truth)
 
     def _drain(self) -> None:
         """Work on the wake-ups from Redis alone until every job has ended."""
         for _ in range(8):
             self.time_passes(40)
             self.reconcile()
-            for step in STEPS:
+            for step in reversed(STEPS):
                 while self._popped(step):
                     worker = self._claimed(step)
                     if isinstance(worker, MachineWorker):
@@ -352,11 +369,9 @@ class JobMachine(RuleBasedStateMachine):
         raise AssertionError("a job has not ended")
 
     def _work(self, worker: MachineWorker) -> None:
-        if worker.lease.step is Step.PASS1:
-            for index in range(BATCHES):
-                self._settle(worker, index, ok=True)
-        failed = worker.result.status == WorkStatus.FAILED
-        self._end(worker, "fail" if failed else "done")
+        for index in range(BATCHES):
+            self._settle(worker, index, ok=True)
+        self._end(worker, "done" if worker.is_done else "fail")
 
     def _popped(self, step: Step) -> bool:
         entry = self.redis.lpop(f"rq:queue:{step}")
@@ -375,9 +390,9 @@ class JobMachine(RuleBasedStateMachine):
         truth = self.truth[lease.job_id]
         assert lease.job_id in free
         result = EncounterResult.objects.get(processing_session_id=lease.session_id)
-        batches = Batch.objects.filter(pass1_encounter_result=result).order_by("batch_index")
-        assert {b.status for b in batches}.isdisjoint({WorkStatus.PROCESSING})
-        truth.holder = MachineWorker(lease=lease, result=result, batches=list(batches))
+        items = items_of(lease)
+        assert {item.status for item in items}.isdisjoint({WorkStatus.PROCESSING})
+        truth.holder = MachineWorker(lease=lease, result=result, items=items)
         truth.expires = self.now + LEASE
         return truth.holder
 
@@ -390,31 +405,47 @@ class JobMachine(RuleBasedStateMachine):
             return {row[0] for row in cursor}
 
     def _settle(self, worker: MachineWorker, index: int, *, ok: bool) -> None:
-        batch, result = worker.batches[index], worker.result
-        is_begun = batch.status in {WorkStatus.PENDING, WorkStatus.PROCESSING}
-        if worker.lease.step is not Step.PASS1 or not is_begun:
+        item = worker.items[index] if worker.items else None
+        if item is None or worker.lease.step is Step.PASS05:
             return
-        if result.status == WorkStatus.PENDING:
-            store.mark_started(result)
-        succeed(batch)
+        if item.status not in {WorkStatus.PENDING, WorkStatus.PROCESSING}:
+            return
+        if isinstance(item, Batch) and worker.result.status == WorkStatus.PENDING:
+            store.mark_started(worker.result)
+        succeed(item)
         if ok:
-            batch.output = {"by": worker.lease.gen}
+            item.output = {"by": worker.lease.gen}
         else:
-            batch.status, batch.error_code = WorkStatus.FAILED, ErrorCode.API_5XX
+            item.status, item.error_code = WorkStatus.FAILED, ErrorCode.API_5XX
         flush = Flush(
-            work=Batch, items=[row_of(batch)], calls=[a_call(worker.lease, batch, accepted=ok)]
+            work=type(item), items=[row_of(item)], calls=[a_call(worker.lease, item, accepted=ok)]
         )
-        statuses = {each.status for each in worker.batches}
-        if statuses <= {WorkStatus.SUCCEEDED, WorkStatus.FAILED}:
-            store.add_up(result, worker.batches)
-            if WorkStatus.FAILED in statuses:
-                failed = [b for b in worker.batches if b.status == WorkStatus.FAILED]
-                store.mark_failed(result, worker.batches, failed)
-            else:
-                store.mark_succeeded(result, [], [], [])
-                flush.results = [an_entity(worker.lease, result, index=n) for n in range(ENTITIES)]
-        flush.parents = [store.result_row(result)]
+        self._publish(worker, item, flush)
         self._flush(worker, flush)
+
+    def _publish(self, worker: MachineWorker, item: Any, flush: Flush) -> None:
+        """Add the results of the group that ends with this item, as the stages do."""
+        result, lease = worker.result, worker.lease
+        ended = {each.status for each in worker.items} <= {WorkStatus.SUCCEEDED, WorkStatus.FAILED}
+        if isinstance(item, NarrativeResult):
+            if item.status == WorkStatus.SUCCEEDED:
+                flush.results = [a_sentence(lease, item, n) for n in range(SENTENCES)]
+        elif isinstance(item, ZoneResult):
+            if worker.is_done:
+                entities = Entity.objects.filter(
+                    healthcare_encounter_id=item.healthcare_encounter_id
+                )
+                flush.results = [an_enriched_entity(lease, item, entity) for entity in entities]
+        else:
+            if ended:
+                store.add_up(result, worker.items)
+                failed = [b for b in worker.items if b.status == WorkStatus.FAILED]
+                if failed:
+                    store.mark_failed(result, worker.items, failed)
+                else:
+                    store.mark_succeeded(result, [], [], [])
+                    flush.results = [an_entity(lease, result, index=n) for n in range(ENTITIES)]
+            flush.parents = [store.result_row(result)]
 
     def _flush(self, worker: MachineWorker, flush: Flush) -> None:
         worker.written.append(flush)
@@ -433,8 +464,7 @@ class JobMachine(RuleBasedStateMachine):
 
     def _end(self, worker: MachineWorker, end: str) -> None:
         truth = self.truth[worker.lease.job_id]
-        is_done = worker.lease.step is Step.PASS05 or worker.result.status == WorkStatus.SUCCEEDED
-        if end == "done" and not is_done:
+        if end == "done" and not worker.is_done:
             end = "back"
         if truth.holder is not worker:
             with pytest.raises(LeaseLostError):
@@ -455,7 +485,7 @@ class JobMachine(RuleBasedStateMachine):
             return StepCompleted()
         code = ErrorCode.API_5XX if end == "fail" else ErrorCode.INPUT_INVALID
         # The failed batches have the code of the first case, which a retry could repair.
-        is_of_items = end == "fail" and worker.result.status == WorkStatus.FAILED
+        is_of_items = end == "fail" and worker.has_failed
         return StepFailed(failure=Failure(code=code, message="a test"), is_of_items=is_of_items)
 
     def _expired(self, truth: Truth) -> bool:

@@ -68,6 +68,8 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     failure = failure_of_items(every) or work.refusal
     if failure is not None:
         return StepFailed(failure=failure, is_of_items=True)
+    # The lists read all entities again, with their attributes: a large record fits once only.
+    del work, entities, pages
     lists = list_rows(lease, deadline)
 
     def publish() -> None:
