@@ -1,22 +1,35 @@
-"""A step of Pass 1 needs at most two more SQL statements for each batch."""
+"""A step needs at most two more SQL statements for each batch, zone or narrative.
+
+Pass 1.5 needs the same number for each group of encounters, whatever the number of entities.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from pipeline.models import Batch, Job
+from pipeline.core.states import Step
+from pipeline.models import Job
+from pipeline.models.work_tables import WORK_TABLES
+from pipeline.stages.pass1_5 import run as pass1_5
 from pipeline.workers import run_step
-from tests.support import records
+from tests.support import code_rows, records
 from tests.support.short_records import short_record
 
 pytestmark = pytest.mark.xdist_group("statement-budget")
 
 FEW, MANY = 20, 40
+DENSE = ("Gout. Osteoarthritis of the knee. Chronic obstructive pulmonary disease.",)
+"""A line of more conditions on each page."""
+FOR_UNKNOWN_WORDS = 2
+STATEMENTS_OF_A_GROUP = 12
+"""The fence, the search of each category, and the write of one group."""
 NOT_COUNTED = (
     "BEGIN",
     "COMMIT",
@@ -27,34 +40,76 @@ NOT_COUNTED = (
 """The beginnings of uncounted statements: ends of transactions, and the heartbeat."""
 
 
-def statements_of_pass1(path: Path, visits: int) -> int:
-    """Run a record of so many batches, and count the statements of its Pass 1."""
+SKIPPED = {"pass1": ("pass1_5", "pass2", "pass3"), "pass2": ("pass1_5", "pass3")}
+"""Passes that are switched off while a pass is counted; Pass 1.5 otherwise."""
+
+
+def statements_of(step: str, path: Path, visits: int) -> tuple[int, int]:
+    """Run a record of so many visits; return the statements of a pass, and its items."""
     received = records.submit(short_record(path, visits))
-    run_step.run_step("pages")
-    run_step.run_step("pass05")
-    # Five parallel calls of one second each give five completions per second.
-    with (
-        records.through_emulator(latency="1/call", answers="minimal"),
-        CaptureQueriesContext(connection) as captured,
-    ):
-        run_step.run_step("pass1")
+    steps = ("pages", "pass05", "pass1", "pass2", "pass3")
+    with override_settings(SKIPPED_PASSES=SKIPPED.get(step, ("pass1_5",))):
+        for earlier in steps[: steps.index(step)]:
+            run_step.run_step(earlier)
+        # Five parallel calls of one second each give five completions per second.
+        with (
+            records.through_emulator(latency="1/call", answers="minimal"),
+            CaptureQueriesContext(connection) as captured,
+        ):
+            run_step.run_step(step)
     assert Job.objects.get(id=received.job_id).status == "completed"
-    batches = Batch.objects.filter(pass1_encounter_result__shell_file_id=received.shell_file_id)
-    assert batches.count() == visits
+    table = WORK_TABLES[Step(step)]
+    items = table.rows.filter(**{table.record: received.shell_file_id}).count()
+    return counted(captured), items
+
+
+def counted(captured: CaptureQueriesContext) -> int:
+    """Return the number of counted statements."""
     asked = [" ".join(query["sql"].upper().split()) for query in captured]
     return sum(not sql.startswith(NOT_COUNTED) for sql in asked)
 
 
 @pytest.mark.django_db
-def test_a_batch_costs_at_most_two_statements_at_five_completions_a_second(
-    tmp_path: Path, settings: Any
+@pytest.mark.parametrize("step", ["pass1", "pass2", "pass3"])
+def test_an_item_costs_at_most_two_statements_at_five_completions_a_second(
+    step: str, tmp_path: Path, settings: Any
 ) -> None:
     settings.PASS1_CONCURRENCY_LIMIT = 5
     settings.LEASE_S = settings.CALL_DEADLINE_S = 2400.0
 
-    few = statements_of_pass1(tmp_path / "few.pdf", FEW)
-    many = statements_of_pass1(tmp_path / "many.pdf", MANY)
+    few, few_items = statements_of(step, tmp_path / "few.pdf", FEW)
+    many, many_items = statements_of(step, tmp_path / "many.pdf", MANY)
 
     # The number of completions per flush depends on the machine, so only a minimum is checked.
     assert few > 0
+    # The record's own narrative is one more, in both records.
+    assert many_items - few_items == MANY - FEW
     assert (many - few) / (MANY - FEW) <= 2
+
+
+@pytest.mark.django_db
+def test_a_group_of_encounters_costs_pass_1_5_the_same_statements_whatever_its_entities(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.LEASE_S = settings.CALL_DEADLINE_S = 2400.0
+    settings.SKIPPED_PASSES = ("pass2", "pass3")
+    code_rows.load_icd_part()
+
+    def statements(name: str, more: Sequence[str], size: int) -> int:
+        received = records.submit(short_record(tmp_path / name, 4, more=tuple(more)))
+        for step in ("pages", "pass05", "pass1"):
+            run_step.run_step(step)
+        monkeypatch.setattr(pass1_5, "GROUP_SIZE", size)
+        with CaptureQueriesContext(connection) as captured:
+            run_step.run_step("pass1_5")
+        assert Job.objects.get(id=received.job_id).status == "completed"
+        return counted(captured)
+
+    plain = statements("plain.pdf", (), 10_000)
+    dense = statements("dense.pdf", DENSE, 10_000)
+    parted = statements("parted.pdf", (), 1)
+
+    # One group each: misread or unknown words need statements of their own, entities need none.
+    assert abs(dense - plain) <= FOR_UNKNOWN_WORDS
+    # Four groups: three times the statements of one group more.
+    assert (parted - plain) / 3 <= STATEMENTS_OF_A_GROUP
