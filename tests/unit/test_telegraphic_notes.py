@@ -264,3 +264,36 @@ def test_the_end_of_a_drug_does_not_end_an_operation() -> None:
     found = read("Stop clopidogrel 5 days before hysterectomy.", "hysterectomy").entity
 
     assert found.temporality != "historical"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "negated", "is_flagged"),
+    [
+        ("No hydronephrosis, one simple renal cyst.", "simple renal cyst", None, False),
+        ("No fever, two episodes of vomiting.", "vomiting", None, False),
+        ("No pneumothorax, small pleural effusion.", "small pleural effusion", None, False),
+        ("No fever, new cough.", "new cough", False, True),
+        ("No fever, chills or cough.", "cough", True, False),
+        ("No nausea, vomiting, or two episodes of diarrhea.", "diarrhea", True, False),
+        ("Denies a fever, a cough.", "cough", True, False),
+    ],
+)
+def test_a_counted_finding_behind_a_denial_is_no_member_of_the_denied_list(
+    text: str, name: str, negated: bool | None, is_flagged: bool
+) -> None:
+    found = read(text, name)
+
+    assert (found.entity.negated, found.is_flagged) == (negated, is_flagged)
+
+
+@pytest.mark.parametrize(
+    ("text", "temporality"),
+    [
+        ("HCTZ stopped in 2022 for hyponatremia.", "historical"),
+        ("HCTZ was stopped on 08/19/2022 for hyponatremia.", "historical"),
+        ("HCTZ was discontinued last year because of hyponatremia.", "historical"),
+        ("Visit of 08/19/2022. HCTZ was stopped on 08/19/2022 for hyponatremia.", None),
+    ],
+)
+def test_the_reason_of_a_stop_at_a_past_time_is_past(text: str, temporality: str | None) -> None:
+    assert read(text, "hyponatremia").entity.temporality == temporality

@@ -19,7 +19,7 @@ ANSWERED_NO = (
 )  # fmt: skip
 ANSWERED_YES = (
     "{X}: yes", "{X} (+)", "(+) {x}", "{X}: present", "{X}: positive", "Positive for {x}.",
-    "+ {x}", "{X}: Y", "{X} seen on imaging.", "{X} noted.", "Consistent with {x}.",
+    "+ {x}", "{X}: Y", "{X} seen on imaging.", "{X} noted.",
     "Admitted with {x}.", "{X} confirmed on biopsy.", "Active {x}.", "Recurrent {x}.",
     "Worsening {x}.", "Acute {x}.", "{X}, stable.", "Being treated for {x}.",
     "Complains of {x}.", "New diagnosis of {x}.", "Ongoing {x}.", "Presents with {x}.",
@@ -38,6 +38,7 @@ ONLY_NAMED = (
     "Test for {x} is pending.",
     "Work-up for {x} under way.",
     "Unclear whether this is {x}.",
+    "Consistent with {x}.",
     "Cannot rule out {x}.",
     "Low suspicion for {x}.",
     "In case of {x}, call.",

@@ -174,7 +174,7 @@ class Assertions:
             kinds = kinds | {CueKind.PAST_POST}
         if _ENDED_CELL.match(words, last):
             kinds = kinds | {CueKind.PAST_POST}
-        if _is_of_time(cues, words, first):
+        if _is_of_time(cues, words, first) or self._is_reason_of_past_stop(words[:first]):
             kinds = kinds | {CueKind.ONSET_POST}
         zone = self._zones.type_at(start)
         negated = _negated(kinds)
@@ -237,6 +237,14 @@ class Assertions:
         """Return the other person whom the heading above `offset` names."""
         return self._persons.at(offset) if self._persons else None
 
+    def _is_reason_of_past_stop(self, before: str) -> bool:
+        """Return whether a mention is the reason of a stop at a past time.
+
+        A day that the document prints again can be the day of the visit, so it proves nothing.
+        """
+        m = _STOPPED_THEN.search(before)
+        return m is not None and (m["day"] is None or self._text.count(m["day"]) == 1)
+
     def _is_struck(self, offset: int) -> bool:
         """Return whether the word at `offset` is struck through: between `~~` and `~~`."""
         line = self._text.rfind("\n", 0, offset) + 1
@@ -265,6 +273,16 @@ class Assertions:
         return cues_in(self._words(sentence))
 
 
+_STOPPED_THEN = re.compile(
+    r"\b(?:stopped|discontinued|d/?c['’]?e?d|held|ceased|withdrawn|withheld|(?:taken|came)[ ]off)\b"
+    r"[^.;,]{0,40}?(?:\b(?P<day>\d{1,2}[/-]\d{1,2}[/-]\d{2,4}|\d{4}-\d\d-\d\d)\b"
+    r"|\b(?:\d{1,2}/)?(?:19|20)\d\d\b|\blast[ ](?:year|month|spring|summer|fall|autumn|winter)\b"
+    r"|\b(?:years?|months?)[ ](?:ago|earlier)\b|\bpreviously\b|\bin[ ]the[ ]past\b)"
+    r"[ ,(]+(?:for|due[ ]to|because[ ]of|owing[ ]to|secondary[ ]to|2/2|after|following)[ ]"
+    r"(?:[a-z-]+[ ]){0,3}$",
+    re.I,
+)
+"""The words of a stop at a past time, up to its reason."""
 _HAD = re.compile(r"\bhad(?![ ]been)\b[^.;,]{0,30}$", re.I)
 """A past verb: `had asthma ten years ago` is over, `has had asthma for ten years` is not."""
 _PRONOUN_FIRST = re.compile(r"[ ]*(?:(?:and|but|now|also|today)[ ,]+)*(?:he|she)[ ]", re.I)

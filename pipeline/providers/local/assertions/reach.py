@@ -68,6 +68,17 @@ _LATER_THAN = re.compile(
 _STOPPED = re.compile(r"discontinu|stop|d/?c", re.I)
 """The end of a drug, which says nothing about the act that is the time of the end."""
 _NEGATIVE = re.compile(r"neg(?:ative)?\b", re.I)
+_NUMBERED = re.compile(
+    r"[ ]*(?:one|two|three|four|five|six|several|multiple|numerous|many|few|a[ ](?:few|single|couple"
+    r"|small|tiny|simple|mild)|an?[ ]\d|\d+(?:[.][0-9]+)?[ ]?(?:\+|x|cm|mm|mL)?|trace|small|tiny"
+    r"|unchanged|stable|innumerable)(?=[ -])",
+    re.I,
+)
+"""The beginning of a finding: `no hydronephrosis, one simple cyst` states the cyst."""
+_PERHAPS_NEW = re.compile(r"[ ]*(?:an?|new|minimal|mild|moderate|old|known|chronic)[ ]", re.I)
+"""The beginning of a finding, or of one more denied item: `no rash, new cough`."""
+_GOES_ON_DENIED = re.compile(r"\b(?:or|nor)\b", re.I)
+_CLAUSE = re.compile(r"[.;:]|\b(?:but|with|and)\b", re.I)
 _OWN_PREDICATE = re.compile(
     r"\b(?:x|×)[ ]?\d|\d[ ]?(?:x|×)\b|\bfor[ ](?:(?:the|about|over|at[ ]least)[ ])*(?:past|last|\d"
     r"|one|two|three|four|five|six|seven|several|many|a[ ](?:day|week|month|year|few))"
@@ -123,7 +134,25 @@ def _reach_ahead(cue: Cue, words: str, first: int, *, is_act: bool) -> Reach:
         return Reach.ANOTHER
     if _LATER_THAN.search(between.rpartition(",")[2]):
         return Reach.ANOTHER if is_act else Reach.OPEN
-    return Reach.REACHES
+    return _reach_in_list(between, words, first)
+
+
+def _reach_in_list(between: str, words: str, first: int) -> Reach:
+    """Judge whether the list of a denial goes on at a later member of the list."""
+    item, *later = f"{between}{words[first:]}".split(",")
+    at = between.count(",")
+    if not at:
+        return Reach.REACHES
+    member = later[at - 1]
+    if _NUMBERED.match(item) or _PERHAPS_NEW.match(item):
+        return Reach.REACHES
+    cut = _CLAUSE.search(words, first)
+    if _GOES_ON_DENIED.search(f"{between}{words[first : cut.start() if cut else None]}"):
+        return Reach.REACHES
+    stated = [each for each in later[:at] if _NUMBERED.match(each)]
+    if stated:
+        return Reach.ANOTHER
+    return Reach.OPEN if _PERHAPS_NEW.match(member) else Reach.REACHES
 
 
 def is_open_denial(cue: Cue, words: str, first: int, last: int) -> bool:
