@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.clinical.facts import Candidate
+from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.providers.local.enrichment.code_choice import CodeChoice, choose
 from tests.support.enriched_text import evidence_in, facts_of
 
@@ -57,7 +57,8 @@ HEART = (
     ("I50.32", "Chronic diastolic (congestive) heart failure"),
 )
 CASES: tuple[tuple[str, str, tuple[tuple[str, str], ...], str | None], ...] = (
-    ("Type 2 diabetes mellitus.", "Type 2 diabetes mellitus", DIABETES, "E11.9"),
+    ("Type 2 diabetes mellitus.", "Type 2 diabetes mellitus", DIABETES, None),
+    ("Type 2 diabetes without complications.", "Type 2 diabetes", DIABETES, "E11.9"),
     ("T2DM with nephropathy.", "T2DM", DIABETES, "E11.21"),
     ("Type 2 diabetes with hyperglycemia.", "Type 2 diabetes", DIABETES, "E11.65"),
     ("Type 2 diabetes with foot ulcer.", "Type 2 diabetes", DIABETES, None),
@@ -65,8 +66,9 @@ CASES: tuple[tuple[str, str, tuple[tuple[str, str], ...], str | None], ...] = (
     ("Diabetes.", "Diabetes", DIABETES, None),
     ("Uncontrolled type 2 diabetes.", "Uncontrolled type 2 diabetes", DIABETES, None),
     ("Denies type 2 diabetes.", "type 2 diabetes", DIABETES, None),
-    ("Asthma.", "Asthma", ASTHMA, "J45.909"),
-    ("Moderate persistent asthma.", "Moderate persistent asthma", ASTHMA, "J45.40"),
+    ("Asthma.", "Asthma", ASTHMA, None),
+    ("Asthma without complications.", "Asthma", ASTHMA, "J45.909"),
+    ("Moderate persistent asthma.", "Moderate persistent asthma", ASTHMA, None),
     ("Severe persistent asthma.", "Severe persistent asthma", ASTHMA, None),
     ("Mild intermittent asthma with acute exacerbation.", "Mild intermittent asthma", ASTHMA,
      "J45.21"),
@@ -82,8 +84,10 @@ CASES: tuple[tuple[str, str, tuple[tuple[str, str], ...], str | None], ...] = (
     ("History of breast cancer.", "breast cancer", BREAST, "Z85.3"),
     ("Family history of breast cancer.", "breast cancer", BREAST, "Z80.3"),
     ("Breast cancer.", "Breast cancer", BREAST, None),
-    ("GERD.", "GERD", REFLUX, "K21.9"),
-    ("GERD with esophagitis.", "GERD", REFLUX, "K21.00"),
+    ("GERD.", "GERD", REFLUX, None),
+    ("GERD without esophagitis.", "GERD", REFLUX, "K21.9"),
+    ("GERD with esophagitis.", "GERD", REFLUX, None),
+    ("GERD with esophagitis, without bleeding.", "GERD", REFLUX, "K21.00"),
     ("CHF.", "CHF", HEART, "I50.9"),
     ("Acute CHF exacerbation.", "CHF", HEART, None),
     ("Acute on chronic systolic heart failure.", "Acute on chronic systolic heart failure", HEART,
@@ -164,5 +168,49 @@ GLUCOSE = (
 def test_a_lab_is_coded_by_analyte_specimen_and_unit(text: str, code: str | None) -> None:
     facts = facts_of(text)
     chosen = _chosen(text, facts[0].quote, GLUCOSE, "LOINC").code
+
+    assert (chosen.code if chosen else None) == code
+
+
+VITALS = (
+    ("85354-9", "Blood pressure panel with all children optional"),
+    ("8480-6", "Systolic blood pressure"),
+    ("8867-4", "Heart rate"),
+    ("9279-1", "Respiratory rate"),
+    ("8310-5", "Body temperature"),
+    ("2708-6", "Oxygen saturation in Arterial blood"),
+    ("29463-7", "Body weight"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit", "code"),
+    [
+        ("BP", "152/86", "mmHg", "85354-9"),
+        ("BP", "152", "mmHg", None),
+        ("HR", "72", "bpm", "8867-4"),
+        ("Resp", "18", "/min", "9279-1"),
+        ("HR", "72", "%", None),
+        ("Temp", "98.1", "°F", "8310-5"),
+        ("SpO2", "94", "%", "2708-6"),
+        ("Weight", "214", "lb", "29463-7"),
+        ("Weight", "214", None, None),
+        ("Ventricular rate", "140", "bpm", None),
+        ("SvO2", "70", "%", None),
+    ],
+)
+def test_a_vital_sign_is_coded_by_kind_unit_and_form(
+    name: str, value: str, unit: str | None, code: str | None
+) -> None:
+    quote = f"{name} {value} {unit or ''}".strip()
+    facts = EntityFacts(
+        key="v", category="vital", name=name, quote=quote, page=1, start=0, end=len(quote),
+        page_end=1, value=value, unit=unit,
+    )  # fmt: skip
+    offered = tuple(
+        Candidate(system="LOINC", code=each, display=display, score=0.5) for each, display in VITALS
+    )
+    found, evidence = evidence_in(quote, facts, [facts], candidates=offered)
+    chosen = choose(found, evidence).code
 
     assert (chosen.code if chosen else None) == code

@@ -69,8 +69,8 @@ _STOPPED = re.compile(r"discontinu|stop|d/?c", re.I)
 """The end of a drug, which says nothing about the act that is the time of the end."""
 _NEGATIVE = re.compile(r"neg(?:ative)?\b", re.I)
 _NUMBERED = re.compile(
-    r"[ ]*(?:one|two|three|four|five|six|several|multiple|numerous|many|few|a[ ](?:few|single|couple"
-    r"|small|tiny|simple|mild)|an?[ ]\d|\d+(?:[.][0-9]+)?[ ]?(?:\+|x|cm|mm|mL)?|trace|small|tiny"
+    r"[ ]*(?:one|two|three|four|five|six|several|multiple|many|few|a[ ](?:few|single|couple"
+    r"|small|tiny|simple|mild)|an?[ ]\d|\d+(?:[.]\d+)?[ ]?(?:\+|x|cm|mm)?|trace|small|tiny"
     r"|unchanged|stable|innumerable)(?=[ -])",
     re.I,
 )

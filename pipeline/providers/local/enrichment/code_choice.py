@@ -33,7 +33,7 @@ _FITS: dict[str, Fit] = {
     "allergy": drug_codes.fit,
     "immunization": drug_codes.fit,
     "lab": lab_codes.fit,
-    "vital": lab_codes.fit,
+    "vital": lab_codes.fit_vital,
 }
 
 
@@ -58,7 +58,20 @@ def choose(facts: EntityFacts, evidence: Evidence) -> CodeChoice:
     best = _without_headings([candidate for words, candidate in own if words == most])
     if len(best) != 1 or _is_outdone(best[0], facts, evidence):
         return CodeChoice(is_uncertain=True)
+    if _is_heading_of_open(best[0], facts, evidence):
+        return CodeChoice()
     return CodeChoice(code=best[0])
+
+
+def _is_heading_of_open(chosen: Candidate, facts: EntityFacts, evidence: Evidence) -> bool:
+    """Return whether a longer code of a heading needs an absence that the text does not state."""
+    return facts.category in ("condition", "symptom", "procedure") and any(
+        other.system == chosen.system
+        and other.code != chosen.code
+        and other.code.startswith(chosen.code.rstrip("."))
+        and condition_codes.leaves_absence_open(other, facts, evidence)
+        for other in facts.candidates
+    )
 
 
 def _is_outdone(chosen: Candidate, facts: EntityFacts, evidence: Evidence) -> bool:

@@ -80,21 +80,6 @@ _GRADES = frozenset({
     "4", "5", "partial", "full", "remission", "aura", "initial", "subsequent",
 })  # fmt: skip
 """Details that ICD-10-CM often distinguishes."""
-_DEFAULTS = frozenset(
-    normal(word)
-    for word in (
-        "complication", "complications", "obstruction", "gangrene", "esophagitis", "hematuria",
-        "bleeding", "hemorrhage", "perforation", "abscess", "intractable", "status", "migrainosus",
-        "epilepticus", "coma", "exacerbation", "psychotic", "features", "behavioral", "disturbance",
-        "acute", "cor", "pulmonale", "current", "pathological", "fracture", "recurrent", "rupture",
-        "hepatic", "angina", "pectoris", "refractory", "ulcer", "significant", "disorder",
-        "macular", "edema", "psychosis", "agitation", "mood", "chronic", "shock", "septic",
-    )
-)  # fmt: skip
-"""Complications that ICD-10-CM denies in the code of a condition that names none.
-
-Any other `without` is a statement of its own (`without aura`), which the text must make.
-"""
 _FIRM = frozenset({
     "acute", "chronic", "subacute", "recurrent", "exacerbation", "left", "right", "bilateral",
     "persistent", "paroxysmal", "congenital", "secondary", "postoperative", "neonatal",
@@ -160,17 +145,32 @@ class Display:
 
 def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | None:
     """Return the number of supported words of a display; None if the code does not fit."""
+    found = _fits(candidate, facts, evidence)
+    return max((words for words, is_open in found if not is_open), default=None)
+
+
+def leaves_absence_open(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> bool:
+    """Return whether a code fits apart from an absence that the text does not state."""
+    found = _fits(candidate, facts, evidence)
+    return bool(found) and all(is_open for _, is_open in found)
+
+
+def _fits(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> list[tuple[int, bool]]:
+    """Return the supported words of the display and the term that fit.
+
+    The second value says whether an absence is left that the text does not state.
+    """
     if facts.negated or facts.certainty == "hypothetical" or facts.temporality == "planned":
-        return None
+        return []
     texts = (candidate.display, candidate.term) if candidate.term else (candidate.display,)
     found = (_fit(display_of(text), candidate, facts, evidence) for text in texts)
-    return max((words for words in found if words is not None), default=None)
+    return [each for each in found if each is not None]
 
 
 def _fit(
     display: Display, candidate: Candidate, facts: EntityFacts, evidence: Evidence
-) -> int | None:
-    """Return the number of supported words of a display or a term; None if the code is wrong."""
+) -> tuple[int, bool] | None:
+    """Return the supported words of a display or a term; None if the code is wrong."""
     supported = _supported(facts, evidence)
     if not display.content or not display.content - _SOFT <= supported:
         return None
@@ -179,8 +179,6 @@ def _fit(
     said = evidence.sentence or evidence.quote
     denied = _words(" ".join(_DENIED.findall(said)))
     if display.forbidden & _words(_DENIED.sub(" ", said)):
-        return None
-    if display.forbidden - denied - _DEFAULTS:
         return None
     needed = _needed(facts, evidence)
     printed = _words(evidence.quote) - _SOFT
@@ -201,7 +199,8 @@ def _fit(
     every = display.every | display_of(candidate.display).every
     if _has_other_detail(evidence, display, every, offered):
         return None
-    return len(display.content & supported) + len(display.forbidden & denied)
+    words = len(display.content & supported) + len(display.forbidden & denied)
+    return words, bool(display.forbidden - denied)
 
 
 def _is_of_its_time(display: Display, facts: EntityFacts, system: str) -> bool:

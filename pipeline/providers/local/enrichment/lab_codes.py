@@ -32,6 +32,79 @@ _KINDS = {
     "volume fraction": re.compile(r"%"),
 }
 _LOOSE = frozenset({"count", "level", "total", "rate", "test", "the", "of", "in"})
+_NO_UNIT = None
+_VITALS: dict[str, tuple[str, frozenset[str | None], str]] = {
+    "blood pressure panel with all children optional": (
+        r"b/?p|nibp|blood pressure", frozenset({"mmhg", "mm hg", "mm[hg]", "kpa", _NO_UNIT}),
+        r"\(?\d{2,3} ?(?:/|over) ?\d{2,3}\)?",
+    ),
+    "heart rate": (
+        r"hr|heart rate|pulse|pulse rate",
+        frozenset({"bpm", "/min", "beats/min", "beats per minute", "per min", _NO_UNIT}),
+        r"\d{2,3}",
+    ),
+    "respiratory rate": (
+        r"rr|resps?|resp(?:iratory)? rate|respirations?",
+        frozenset({"/min", "breaths/min", "breaths per minute", "per min", "bpm", _NO_UNIT}),
+        r"\d{1,2}",
+    ),
+    "body temperature": (
+        r"t|temp|temperature|body temperature",
+        frozenset({"°f", "°c", "f", "c", "degf", "degc", "deg f", "deg c", "ºf", "ºc", _NO_UNIT}),
+        r"\d{2,3}(?:[.,]\d{1,2})?",
+    ),
+    "oxygen saturation in arterial blood": (
+        r"sp?[ao]2|spo2|sp?o2|o2 sats?|oxygen saturation|o2 saturation|pulse ox",
+        frozenset({"%", _NO_UNIT}),
+        r"\d{2,3}(?:[.]\d)?",
+    ),
+    "body weight": (
+        r"wt|weight|body weight",
+        frozenset({"lb", "lbs", "kg", "g", "pounds", "kilograms"}),
+        r"\d{1,4}(?:[.,]\d{1,3})?",
+    ),
+    "body height": (
+        r"ht|height|body height",
+        frozenset({"in", "inches", "cm", "m", "ft"}),
+        r"\d{1,3}(?:[.,]\d{1,2})?",
+    ),
+    "body mass index (bmi) [ratio]": (
+        r"bmi|body mass index",
+        frozenset({"kg/m2", "kg/m²", "kg/m^2", _NO_UNIT}),
+        r"\d{2}(?:[.,]\d{1,2})?",
+    ),
+}  # fmt: skip
+"""Display of the FHIR profile → names, units in lower case, and the form of the value."""
+_OTHER_VITAL = re.compile(
+    r"\b(?:birth|f[eo]tal|ideal|dry|goal|target|lean|estimated|usual|adjusted|maximum|max|minimum|min"
+    r"|baseline|mean|average|venous|svo2|atrial|ventricular|ankle|toe|wedge|pulmonary|predicted"
+    r"|pre-?pregnancy|uln|lost|gained|gain|loss|change|orthostatic)\b[ ]*$",
+    re.I,
+)
+"""A word in front of a vital sign that makes the value another observation."""
+
+
+def fit_vital(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | None:
+    """Return 1 if the name, the unit and the form of the value are those of the code.
+
+    A pressure fits only as a pair. The codes of temperature, weight and height hold for any unit of
+    their kind.
+    """
+    known = _VITALS.get(candidate.display.strip().lower())
+    if known is None or facts.negated or facts.experiencer in ("family", "other"):
+        return None
+    name, units, form = known
+    value = (facts.value or "").strip()
+    unit = facts.unit.strip().rstrip(".").lower() if facts.unit else None
+    if not value or _OTHER_VITAL.search(evidence.before):
+        return None
+    m = re.fullmatch(rf"(?P<amount>{form})(?P<unit>.*)", value, re.I)
+    if m is None or not re.fullmatch(name, facts.name.strip(" .:"), re.I):
+        return None
+    printed = m["unit"].strip().rstrip(".").lower() or None
+    if printed is not None and unit is not None and printed != unit:
+        return None
+    return 1 if (printed or unit) in units else None
 
 
 def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | None:
