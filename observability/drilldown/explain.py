@@ -19,8 +19,8 @@ from observability.drilldown.tree import tree
 def drill_down(text: str) -> DrillDown:
     """Explain the record that an id, or a unique prefix of an id, belongs to.
 
-    The id can be that of a record, job, session, encounter, batch, chunk, call, entity or sighting
-    of an encounter. Raises `lookup.IdError` for an unknown or ambiguous id.
+    The id can be that of a record, job, session, encounter, work item of any pass, call, entity,
+    enriched entity, sentence, list entry or sighting of an encounter. Raises `lookup.IdError` for an unknown or ambiguous id.
     """
     return drill_down_to(locate(text))
 

@@ -61,7 +61,9 @@ def _regimen(said: Summary) -> str:
         _printed(said.get("timing")),
     ]
     taken = " ".join(filter(None, parts))
-    status = str(said.get("status") or "").replace("_", " ")
+    marks = [mark for mark in ("historical", "planned") if said.get(mark)]
+    status = ", ".join(dict.fromkeys(filter(None, (str(said.get("status") or ""), *marks))))
+    status = status.replace("_", " ")
     when = f" on {said['date']}" if said.get("date") and (status or taken) else ""
     return "; ".join(filter(None, (taken, status))) + when
 

@@ -46,16 +46,24 @@ def barriers(page: Page) -> list[str]:
     ]
 
 
-def the_pages(record_id: UUID) -> dict[str, str]:
-    """Return the path of each page that holds PHI, and of the upload."""
-    from pipeline.models import ProviderCall
+def the_pages(record_id: UUID, enriched: UUID) -> dict[str, str]:
+    """Return the path of each page that holds PHI, and of the upload.
 
+    `enriched` is a record that gets results of all passes.
+    """
+    from pipeline.models import Encounter, ProviderCall
+    from tests.support.clinical_rows import clinical_rows
+
+    clinical_rows(Encounter.objects.filter(shell_file_id=enriched).earliest("encounter_index"))
     calls = ProviderCall.objects.filter(
         processing_session__shell_file=record_id, page_range_start=5, step="pass1"
     ).order_by("attempt")
     first, second = calls[:2]
     return {
         "page": f"/admin/records/{record_id}/pages/5/",
+        "summary": f"/admin/records/{enriched}/summary/",
+        "empty summary": f"/admin/records/{record_id}/summary/",
+        "page after Pass 2": f"/admin/records/{enriched}/pages/1/",
         "call": f"/admin/calls/{second.id}/reading/",
         "compare": f"/admin/records/{record_id}/compare/replies/?a={first.id}&b={second.id}",
         "upload": "/admin/upload/",
@@ -125,7 +133,7 @@ def test_no_page_has_a_serious_barrier_and_each_fits_a_phone(
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     found, widths = {}, {}
 
-    for name, path in the_pages(scenario.failed).items():
+    for name, path in the_pages(scenario.failed, scenario.completed).items():
         page.set_viewport_size({"width": 1440, "height": 900})
         page.goto(f"{server}{path}")
         found[name] = barriers(page)

@@ -12,12 +12,15 @@ from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from observability.drilldown.explain import drill_down
 from observability.permissions import Role
+from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     Encounter,
     EnrichedEntity,
+    Job,
     NarrativeResult,
     NarrativeSentence,
     Page,
@@ -172,3 +175,22 @@ def test_an_encounter_leads_to_its_zones_and_its_narrative_and_back() -> None:
 
     assert [title for title, _ in from_encounter] == ["Pass 2: 1 zone", "Pass 3: 1 narrative"]
     assert [node.id for _, nodes in from_zone for node in nodes] == [str(encounter.id)]
+
+
+def test_a_failed_zone_is_told_in_words_and_the_entities_stay_visible() -> None:
+    record_id = _record()
+    Job.objects.filter(shell_file_id=record_id).update(
+        current_step=Step.PASS2,
+        status=JobStatus.FAILED,
+        error_code="PARSE_JSON",
+        last_error="1 of 1 zones failed.",
+        completed_at=timezone.now(),
+    )
+    ZoneResult.objects.filter(healthcare_encounter__shell_file_id=record_id).update(
+        status=WorkStatus.FAILED, error_code="PARSE_JSON", error_message="The reply was no JSON."
+    )
+
+    answer = drill_down(str(record_id)).record_answer
+
+    assert answer.startswith("Pass 2 failed: encounter 1, zone 1 (page 1): The reply was no JSON.")
+    assert "The entities of Pass 1 stay visible." in answer

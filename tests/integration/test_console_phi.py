@@ -54,6 +54,7 @@ def the_urls(record_id: UUID) -> dict[str, str]:
     return {
         "page": reverse("admin:record_page", args=[record_id, READ]),
         "image": reverse("admin:page_image", args=[record_id, READ]),
+        "summary": reverse("admin:record_summary", args=[record_id]),
         "call": reverse("admin:call_reading", args=[second.id]),
         "replies": reverse("admin:compare_replies", args=[record_id])
         + f"?a={first.id}&b={second.id}",
@@ -78,7 +79,9 @@ def test_phi_goes_to_those_with_the_right_and_each_reading_is_written_down(
     assert set(posted.values()) == {LOGIN if who == "anonymous" else HTTPStatus.METHOD_NOT_ALLOWED}
     written = list(audit_events())[before:]
     assert [(each.action, each.target_kind) for each in written] == (
-        [("read_phi", kind) for kind in ("record", "record", "call", "call")] if may else []
+        [("read_phi", kind) for kind in ("record", "record", "record", "call", "call")]
+        if may
+        else []
     )
     if may:
         kept = [each.headers["Cache-Control"] for each in answers.values()]

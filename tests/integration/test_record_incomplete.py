@@ -33,6 +33,7 @@ def _views(record: ShellFile) -> dict[str, str]:
         "record": reverse("admin:record", args=[record.id]),
         "encounter": reverse("admin:record", args=[record.id]) + encounter,
         "page": reverse("admin:record_page", args=[record.id, 1]),
+        "summary": reverse("admin:record_summary", args=[record.id]),
         "entities": reverse("admin:pipeline_entity_changelist") + f"?q={record.id}",
         "entity": reverse("admin:pipeline_entity_change", args=[entity.id]),
         "results": reverse("admin:pipeline_encounterresult_changelist") + f"?q={record.id}",
@@ -44,6 +45,9 @@ def _views(record: ShellFile) -> dict[str, str]:
             out = io.StringIO()
             call_command("explain", str(asked), option, stdout=out)
             shown[f"{name} {option}"] = out.getvalue()
+    out = io.StringIO()
+    call_command("summary", str(record.id), stdout=out)
+    shown["summary command"] = out.getvalue()
     progress = selectors.progress([record.id])[record.id]
     result = FileResult(name="record.pdf", shell_file_id=record.id, progress=progress)
     shown["process table"] = "\n".join(map(str, results([result])))
@@ -57,7 +61,7 @@ def test_each_view_of_the_entities_states_that_the_record_is_incomplete(tmp_path
 
     shown = _views(record)
 
-    for name in ("record", "encounter", "page", "process table"):
+    for name in ("record", "encounter", "page", "summary", "summary command", "process table"):
         assert SENTENCE in shown[name], name
     for name in ("entities", "entity", "results", "summaries", "process line"):
         assert "record incomplete" in shown[name], name

@@ -102,6 +102,10 @@ def test_an_entry_says_onset_denials_and_each_of_several_regimens() -> None:
     assert words_of("medication", {"regimens": regimens}) == (
         "40 mg oral on 2024-06-17 | 80 mg; on hold on 2024-06-17"
     )
+    assert (
+        words_of("medication", {"regimens": [{"planned": True, "date": "2024-06-17"}]})
+        == "planned on 2024-06-17"
+    )
     assert words_of("medication", {"current": regimens[0], "regimens": regimens}) == (
         "40 mg oral on 2024-06-17"
     )

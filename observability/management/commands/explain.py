@@ -29,7 +29,8 @@ class Command(PlainCommand):
 
     help = (
         "Explain the state of a record, from any of its ids: record (shell file), job, session,"
-        " encounter, batch, chunk, call or entity; or explain an incident, with its evidence."
+        " encounter, chunk, batch, zone, narrative, call, entity, enriched entity, sentence or list"
+        " entry; or explain an incident, with its evidence."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -147,6 +147,7 @@ def _dated(fact: ListedFact) -> dict[str, Any]:
             "start": fact.attribute("start"),
             "stop": fact.attribute("stop"),
             "historical": is_historical(fact) or None,
+            "planned": _is_planned(fact) or None,
             "flags": list(summaries.flags_of(fact)),
         }
     )
