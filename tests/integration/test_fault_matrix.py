@@ -1,4 +1,4 @@
-"""Every fault of the emulator has the code, budget and rows of the fault matrix, in both passes.
+"""Every fault of the emulator has the code, budget and rows of the fault matrix, in every pass.
 
 The matrix must name every fault of the emulator, so that a fault without a row fails here.
 """
@@ -13,15 +13,25 @@ import pytest
 from gemini_emulator.faults import FAULTS
 from pipeline.core.states import Step
 from pipeline.providers.reply_parsing import FINISHES
-from tests.support.fault_matrix import FAULT, MATRIX, ExpectedBudget, ExpectedEnd, FaultCase, Lasts
+from tests.support.fault_matrix import (
+    FAULT,
+    MATRIX,
+    ExpectedBudget,
+    ExpectedEnd,
+    FaultCase,
+    Lasts,
+)
 from tests.support.fault_player import (
     IN_OUTAGE,
+    LATER,
     PARKS,
     PASSES,
-    TOGETHER,
     Ended,
     Played,
+    has_halves,
+    lasting,
     outage_visit_of,
+    passing,
     playing,
     visit_of,
 )
@@ -29,6 +39,7 @@ from tests.support.fault_player import (
 pytestmark = pytest.mark.xdist_group("fault-matrix")
 
 by_step = pytest.mark.parametrize("step", PASSES)
+PASSING = [(step, row) for step in PASSES for row in passing(step)]
 
 
 def by_row(rows: list[FaultCase] | tuple[FaultCase, ...]) -> pytest.MarkDecorator:
@@ -56,16 +67,35 @@ def test_every_code_that_a_finish_reason_can_mean_has_a_row() -> None:
 def test_a_fault_that_lasts_ends_as_the_table_says(
     played: Played, row: FaultCase, step: Step
 ) -> None:
-    *earlier, last = played.alone(step, Lasts.PERSISTENT, row)
+    *earlier, last = played.lasting(step, row)
 
     assert [rows_of(ended, row) for ended in earlier] == [parked(row)] * len(earlier)
-    end = row.budget.end(Lasts.PERSISTENT)
+    end = row.budget.end(Lasts.PERSISTENT, has_halves=has_halves(step))
     assert rows_of(last, row) == work(row, end)
-    assert record_of(last) == record(step, row, end)
+    if len(last.work) == 1:
+        assert record_of(last) == record(step, row, end)
     if step is Step.PASS1:
         assert encounter_of(last, row) == encounter(row, end)
+    if step is not Step.PASS05:
         is_read = end.status == "succeeded"
-        assert last.entities[visit_of(row)] == (played.healthy[visit_of(row)] if is_read else 0)
+        assert last.visible[visit_of(row)] == (
+            played.healthy(step)[visit_of(row)] if is_read else 0
+        )
+
+
+@pytest.mark.parametrize("step", LATER)
+def test_a_record_of_a_later_pass_fails_with_its_first_item_and_lists_all(
+    played: Played, step: Step
+) -> None:
+    ended = played.together(step, lasts=Lasts.PERSISTENT)
+
+    halves = has_halves(step)
+    ends = [(row, row.budget.end(Lasts.PERSISTENT, has_halves=halves)) for row in lasting()]
+    failed = [(row, end) for row, end in ends if end.status == "failed"]
+    assert record_of(ended) == {
+        **record(step, *failed[0]),
+        "listed": [row.code for row, _ in failed],
+    }
 
 
 @by_step
@@ -82,10 +112,11 @@ def test_a_fault_that_parks_the_job_and_passes_has_cost_it_nothing(
     assert record_of(last) == record(step, row, end)
 
 
-@by_step
-@by_row(TOGETHER)
+@pytest.mark.parametrize(
+    ("step", "row"), PASSING, ids=[f"{s}-{r.name.replace(' ', '-')}" for s, r in PASSING]
+)
 def test_a_fault_that_passes_leaves_its_history_and_nothing_else(
-    played: Played, row: FaultCase, step: Step
+    played: Played, step: Step, row: FaultCase
 ) -> None:
     ended = played.together(step, timed_out=row.times_out)
 
@@ -93,7 +124,8 @@ def test_a_fault_that_passes_leaves_its_history_and_nothing_else(
     assert rows_of(ended, row) == work(row, end)
     if step is Step.PASS1:
         assert encounter_of(ended, row) == encounter(row, end)
-        assert ended.entities[visit_of(row)] == played.healthy[visit_of(row)] > 0
+    if step is not Step.PASS05:
+        assert ended.visible[visit_of(row)] == played.healthy(step)[visit_of(row)] > 0
 
 
 @by_step
@@ -103,7 +135,7 @@ def test_faults_that_all_pass_let_their_record_complete(
 ) -> None:
     ended = played.together(step, timed_out=timed_out)
 
-    rows = [row for row in TOGETHER if row.times_out == timed_out]
+    rows = [row for row in passing(step) if row.times_out == timed_out]
     assert record_of(ended) == record(step, rows[0], rows[0].budget.end(Lasts.PASSING))
     assert ended.encounters == len(rows)
 
@@ -129,7 +161,7 @@ def test_in_an_outage_each_of_its_faults_is_refunded_and_parks(played: Played, s
 
 
 def rows_of(ended: Ended, row: FaultCase) -> dict[str, Any]:
-    """Return the columns of a batch or chunk, and of its calls."""
+    """Return the columns of a work item, and of its calls."""
     found = ended.work[visit_of(row)]
     calls = sorted(ended.calls[found.id], key=lambda call: (call.split, call.attempt))
     history = found.transient_error_history or []
@@ -176,7 +208,7 @@ def work(row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
 
 
 def parked(row: FaultCase) -> dict[str, Any]:
-    """Return the expected columns of a batch or chunk whose first call parked the job."""
+    """Return the expected columns of a work item whose first call parked the job."""
     return {
         **work(row, ExpectedEnd(status="pending", calls=(FAULT,), words="")),
         "had transient": False,
@@ -205,6 +237,15 @@ def record_of(ended: Ended) -> dict[str, Any]:
     }
 
 
+RECORD_STATUS = {
+    Step.PASS05: ("pages_complete", "pass05_complete"),
+    Step.PASS1: ("pass05_complete", "pass1_complete"),
+    Step.PASS2: ("pass1_complete", "pass2_complete"),
+    Step.PASS3: ("pass2_complete", "completed"),
+}
+"""Status of the record before and after each pass."""
+
+
 def record(step: Step, row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
     """Return the expected values."""
     code = (row.code if end.error == FAULT else end.error) or None
@@ -214,11 +255,10 @@ def record(step: Step, row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
     own = "failed" if fails else "pending" if waits else "completed"
     job = "failed" if fails else "parked" if waits else "pending" if is_first else "completed"
     session = "failed" if fails else "processing" if waits or is_first else "completed"
-    reached = "pages_complete" if is_first else "pass05_complete"
-    done = "pass05_complete" if is_first else "pass1_complete"
+    reached, done = RECORD_STATUS[step]
     is_quota = row.budget is ExpectedBudget.QUOTA
     return {
-        "job": (job, "pass1" if own == "completed" else step.value, code, 0),
+        "job": (job, "pass1" if is_first and own == "completed" else step.value, code, 0),
         "job's cause": root,
         "job's history": end.failures if fails else 0,
         "waits for": (row.incident, is_quota) if waits else (None, False),
@@ -230,7 +270,7 @@ def record(step: Step, row: FaultCase, end: ExpectedEnd) -> dict[str, Any]:
         ),
         "summary": (
             step.value if fails else None,
-            0 if fails and not is_first else None,
+            0 if fails and step in {Step.PASS1, Step.PASS2} else None,
             code,
         ),
         "report": fails,

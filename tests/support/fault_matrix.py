@@ -1,7 +1,7 @@
 """The expected end of each fault of the emulator, for faults that last and faults that pass.
 
 The table knows nothing of the pipeline, so that it can disagree with the pipeline's own rules.
-`tests/integration/test_fault_matrix.py` checks both passes against it, and
+`tests/integration/test_fault_matrix.py` checks all passes with calls against it, and
 `python -m tests.support.fault_matrix` prints it.
 """
 
@@ -34,16 +34,16 @@ class Lasts(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedEnd:
-    """The end of a batch or chunk of two pages, which is the only one of its record."""
+    """The end of a chunk, batch or zone of two pages, or of a narrative."""
 
     status: str
-    """Status of the batch or chunk; `pending` while its job is parked."""
+    """Status of the work item; `pending` while its job is parked."""
     attempts: int = 0
     waits: int = 0
     calls: tuple[str, ...]
     """Outcome of each call in the order of the splits; `FAULT` means the code of the fault."""
     error: str = ""
-    """`error_code` from the batch up to the job; `FAULT` means the code of the fault."""
+    """`error_code` from the item up to the job; `FAULT` means the code of the fault."""
     words: str
 
     @property
@@ -53,6 +53,13 @@ class ExpectedEnd:
 
 
 FAULT = "FAULT"
+WHOLE = ExpectedEnd(
+    status="failed",
+    calls=(FAULT,),
+    error=FAULT,
+    words="fails with the code, 0 attempts: no half is smaller",
+)
+"""The end of a fault that asks for halves, for an item that cannot be halved."""
 INCIDENTS = {
     "QUOTA_EXHAUSTED": "quota",
     "API_AUTH": "credentials",
@@ -174,8 +181,13 @@ class ExpectedBudget(Enum):
         self._lasting = lasting
         self._passing = passing
 
-    def end(self, lasts: Lasts) -> ExpectedEnd:
-        """Return the end of a fault with this budget."""
+    def end(self, lasts: Lasts, *, has_halves: bool = True) -> ExpectedEnd:
+        """Return the end of a fault with this budget.
+
+        A narrative has no halves: its prompt lists entities and shows no pages.
+        """
+        if self is ExpectedBudget.HALVES and not has_halves:
+            return WHOLE
         return self._lasting if lasts is Lasts.PERSISTENT else self._passing
 
     @property
@@ -298,27 +310,31 @@ MATRIX: tuple[FaultCase, ...] = tuple(_rows())
 """Every fault of `gemini_emulator.faults`, in the order of its codes."""
 
 
+UNITS = {"Pass 0.5": "chunk", "Pass 1": "batch", "Pass 2": "zone", "Pass 3": "narrative"}
+"""The work items of each pass."""
+
+
 def markdown() -> str:
     """Return the matrix as a Markdown table."""
+    passes = " | ".join(f"{name}, persistent / passing" for name in UNITS)
     lines = [
-        "| fault | code | costs | Pass 0.5, persistent / passing | Pass 1, persistent / passing |",
-        "|---|---|---|---|---|",
+        f"| fault | code | costs | {passes} |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in MATRIX:
         cells = (
             f"`{row.name}`",
             row.code or "–",
             row.budget.words,
-            _both("chunk", row),
-            _both("batch", row),
+            *(_both(unit, row) for unit in UNITS.values()),
         )
         lines.append(f"| {' | '.join(cells)} |")
     refunded = ", ".join(f"`{row.name}`" for row in MATRIX if row.in_outages)
     lines += [
         "",
         (
-            "Where a chunk or batch fails, its encounter, session, report card and job carry the"
-            " same code, with the fault's own as the cause, and nothing of it is visible."
+            "If an item fails, its encounter, session, report card and job carry the same code,"
+            " with the fault's own code as the cause, and no result of the item is visible."
         ),
         "",
         (
@@ -330,7 +346,8 @@ def markdown() -> str:
 
 
 def _both(unit: str, row: FaultCase) -> str:
-    lasting, passing = (row.budget.end(lasts).words for lasts in Lasts)
+    halves = unit != UNITS["Pass 3"]
+    lasting, passing = (row.budget.end(lasts, has_halves=halves).words for lasts in Lasts)
     return f"{unit} {lasting} / {passing}"
 
 
