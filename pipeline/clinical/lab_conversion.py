@@ -84,6 +84,12 @@ def _power(m: re.Match[str]) -> int:
 
 
 @cache
+def conventional_units() -> dict[str, str]:
+    """Return the conventional unit of each LOINC number of `labunits`, as `labunits` prints it."""
+    return {row.loinc_num: row.traditional_unit for row in converters.analytes()}
+
+
+@cache
 def _by_name() -> dict[str, tuple[Conversion, ...]]:
     rows: dict[str, list[Conversion]] = defaultdict(list)
     for made in conversions():

@@ -157,6 +157,23 @@ GLUCOSE = (
 
 
 @pytest.mark.parametrize(
+    ("text", "is_coded"),
+    [
+        ("Triglycerides 150 mg/dL", True),
+        ("Triglycerides 1.7 mmol/L", False),
+        ("Triglycerides 150", False),
+        ("Triglycerides, urine 150 mg/dL", False),
+    ],
+)
+def test_a_number_of_a_mass_codes_no_amount_of_substance(text: str, is_coded: bool) -> None:
+    # `labunits` gives LOINC 2571-8 the conventional unit mg/dL.
+    facts = facts_of(text)
+    chosen = _chosen(text, facts[0].quote, (("2571-8", "Triglycerides"),), "LOINC").code
+
+    assert (chosen is not None) == is_coded
+
+
+@pytest.mark.parametrize(
     ("text", "code"),
     [
         ("Glucose 198 mg/dL 70-99", "1"),

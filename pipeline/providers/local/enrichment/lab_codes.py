@@ -6,6 +6,7 @@ import re
 
 from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.clinical.lab_conversion import conventional_units
 from pipeline.clinical.page_text.spellings import fold
 from pipeline.providers.local.labs.analytes import find_analytes
 from pipeline.providers.local.text.tokens import normal, tokenize
@@ -121,6 +122,8 @@ def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | N
         return None
     if not _is_unit_of(m["property"], facts.unit):
         return None
+    if m["property"] is None and not _is_like_conventional(candidate.code, facts.unit):
+        return None
     return 1 if m["method"] is None or _is_printed(m["method"], around) else None
 
 
@@ -135,6 +138,23 @@ def _is_unit_of(property_: str | None, unit: str | None) -> bool:
         return True
     kind = _KINDS.get(property_.lower())
     return kind is None or (unit is not None and kind.fullmatch(fold(unit)) is not None)
+
+
+def _is_like_conventional(loinc: str, unit: str | None) -> bool:
+    """Return whether a unit measures what the conventional unit of a LOINC number measures.
+
+    A display of `labunits` names no property, and LOINC has a number for each property: the number
+    of triglycerides in mg/dL is wrong for mmol/L.
+    """
+    conventional = conventional_units().get(loinc)
+    if conventional is None:
+        return True
+    if unit is None:
+        return False
+    one, other = fold(conventional), fold(unit)
+    return one == other or any(
+        kind.fullmatch(one) and kind.fullmatch(other) for kind in _KINDS.values()
+    )
 
 
 def _is_same_name(analyte: str, name: str) -> bool:

@@ -243,7 +243,7 @@ BEHIND: tuple[tuple[State, str], ...] = (
         r"|switched[ ](?:to|over)|in[ ]the[ ]past|(?:previously|formerly)(?![ ]+\d)|years?[ ]ago"
         r"|from[ ](?:19|20)\d\d[ ]?(?:to|until|-|–)[ ]?(?:19|20)\d\d"
         r"|past[ ]medication|historical"
-        r"|until[ ](?:\w+[ ])?(?:\d{1,2}/)*(?:19|20)\d\d|course[ ](?:completed|finished)"
+        r"|until[ ](?:\w+[ ])?(?:\d{1,2}/)?(?:19|20)\d\d|course[ ](?:completed|finished)"
         r"|not[ ]tolerate\w*"),
     ),
     (

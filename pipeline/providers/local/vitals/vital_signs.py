@@ -22,6 +22,11 @@ _OWN_WEIGHT = (
 )
 
 
+_NOT_BODY = "".join(
+    rf"(?<!{word}[ ])"
+    for word in ("fundal", "fundus", "uterine", "chair", "bed", "seat", "step", "cane", "walker")
+)
+"""Heights of something else than the body."""
 _SYSTEMS: dict[str, tuple[tuple[str, float], ...]] = {
     "Temp": ((r"C|celsius", 1.0), (r"F|fahrenheit", 0.0)),
     "weight": (
@@ -173,7 +178,8 @@ VITALS: tuple[Vital, ...] = (
     ),
     Vital(
         "height",
-        r"(?:(?:mid-?parental|estimated|stated|reported|adult)[ ])?height|ht\.?|body[ ]length",
+        rf"(?:(?:mid-?parental|estimated|stated|reported|adult)[ ])?{_NOT_BODY}height|ht\.?"
+        r"|body[ ]length",
         rf"\d{{1,3}}(?:\.\d{{1,3}})?{_FRACTION}",
         r"cm|in(?:ch(?:es)?)?(?![a-z])|[\"”″]|met(?:er|re)s?|m(?![a-z/])|ft|feet|foot",
         0.3,
