@@ -33,3 +33,48 @@ def test_the_day_of_an_end_does_not_say_that_a_medication_has_ended(text: str, s
     (each,) = facts_of(text)
 
     assert each.status == status
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hep B #1 given 03/09/2024.",
+        "Tetanus (Td) 05/2019, due 05/2029.",
+        "Influenza declined 10/2023.",
+        "Varicella 2 of 2 on 05/01/2019",
+        "Hepatitis B series complete",
+    ],
+)
+def test_a_dose_of_a_vaccine_is_no_disease(text: str) -> None:
+    assert [each.name for each in facts_of(text) if each.category == "condition"] == []
+
+
+@pytest.mark.parametrize("text", ["Hep B.", "Chronic hepatitis B.", "Influenza A.", "Tetanus."])
+def test_a_disease_that_has_a_vaccine_is_still_a_disease(text: str) -> None:
+    assert [each.category for each in facts_of(text)] == ["condition"]
+
+
+def test_refills_are_no_rheumatoid_factor() -> None:
+    found = facts_of("Metoprolol succ ER 50 mg 1 tab PO qd #30 RF 3.")
+
+    assert [each.category for each in found] == ["medication"]
+
+
+def test_a_rheumatoid_factor_is_read() -> None:
+    assert [(each.name, each.value) for each in facts_of("RF 42 IU/mL.")] == [("RF", "42")]
+
+
+@pytest.mark.parametrize(
+    "text", ["Not taking: simvastatin 20 mg (muscle aches).", "Never started statin (myalgia)."]
+)
+def test_the_reason_against_a_medication_is_not_denied(text: str) -> None:
+    reason = facts_of(text)[-1]
+
+    assert reason.category == "symptom"
+    assert reason.negated is None
+
+
+def test_a_denial_reaches_into_a_parenthesis() -> None:
+    found = facts_of("Denies fever (or chills).")
+
+    assert [each.negated for each in found] == [True, True]

@@ -155,11 +155,22 @@ def _reach_in_list(between: str, words: str, first: int) -> Reach:
     return Reach.OPEN if _PERHAPS_NEW.match(member) else Reach.REACHES
 
 
+_NOT_TAKEN = re.compile(
+    r"(?:\w+[ ]){0,2}(?:not|never|n['’]t|no[ ]longer)[ ](?:\w+[ ])?"
+    r"(?:tak|start|us|fill|tolerat)\w*\b"
+    r"[^.;()]*\([^()]*",
+    re.I,
+)
+
+
 def is_open_denial(cue: Cue, words: str, first: int, last: int) -> bool:
     """Return whether a list of denials perhaps ended before the mention at `first..last`.
 
-    `No fever, cough x 3 days` can deny the cough or tell of it.
+    `No fever, cough x 3 days` can deny the cough or tell of it. A parenthesis behind a drug that
+    is not taken gives the reason: `not taking simvastatin (muscle aches)`.
     """
+    if cue.end <= first and _NOT_TAKEN.fullmatch(words, cue.start, first):
+        return True
     if cue.kind is not CueKind.NOT or cue.end > first or "," not in words[cue.end : first]:
         return False
     begins = words.rfind(",", cue.end, first) + 1

@@ -236,12 +236,18 @@ _EARLIER_LINK = re.compile(
 )
 
 
+_DISPENSED = re.compile(r"#[ ]?\d+[ ,;.]*$|\b(?:disp|dispense|qty|quantity)\b[^.;\n]*$", re.I)
+"""The number of tablets before `RF`, which then means refills and no rheumatoid factor."""
+
+
 def states_no_value(text: str, first: int, start: int, end: int) -> bool:
     """Return whether the words around the name at `start..end` name a goal or a condition.
 
     `first` is the start of the sentence.
     """
     before = text[max(first, start - 120) : start].replace("\n", " ")
+    if text[start:end].upper() == "RF" and _DISPENSED.search(before):
+        return True
     if _GOAL_BEFORE.search(before) or _GOAL_LINK.match(text, end):
         return True
     return bool(_CONDITION_BEFORE.search(before)) and not _factual(before, text, end)

@@ -39,6 +39,19 @@ _VACCINE = re.compile(
     r"(?:[ ]*\([^)\n]{1,30}\))?[ ]+(?:vaccin\w*|vax+\b|immuni[sz]\w*|boosters?|shots?|jabs?)\b",
     re.I,
 )
+_VACCINE_DISEASE = re.compile(
+    r"(?:tetanus|diphtheria|pertussis|polio|measles|mumps|rubella|varicella|zoster|shingles"
+    r"|rotavirus|rabies|influenza|flu|covid(?:-?19)?|pneumococcal|meningococcal|hpv|rsv"
+    r"|hep(?:atitis)?[ ]?[ab])",
+    re.I,
+)
+_DOSE_BEHIND = re.compile(
+    r"[ ]*(?:\((?:Tdap|Td|DTaP|IM|SC|SQ)\b|#[ ]?\d|\(?\d[ ]?(?:of|/)[ ]?\d\b|dose\b"
+    r"|(?:1st|2nd|3rd|first|second|third)[ ]dose|series\b"
+    r"|(?:was[ ]|last[ ])?(?:given|administered|declined|refused|due)\b)",
+    re.I,
+)
+"""Words that make a dose of a vaccine of the name of a disease: `Hep B #1 given`."""
 _ADMITTED = re.compile(r"\badmi(?:t|ts|tted|ssion)\b", re.I)
 _SUSCEPTIBILITY = re.compile(
     (
@@ -241,6 +254,12 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     if word == "discharge" and _is_stay(text, match):
         return True
     if term.category in ("condition", "symptom") and _VACCINE.match(text, match.end):
+        return True
+    if (
+        term.category == "condition"
+        and _VACCINE_DISEASE.fullmatch(word)
+        and _DOSE_BEHIND.match(text, match.end)
+    ):
         return True
     if word == "pcp" and not (
         _PNEUMONIA_BEHIND.match(text, match.end)
