@@ -20,7 +20,8 @@ def drill_down(text: str) -> DrillDown:
     """Explain the record that an id, or a unique prefix of an id, belongs to.
 
     The id can be that of a record, job, session, encounter, work item of any pass, call, entity,
-    enriched entity, sentence, list entry or sighting of an encounter. Raises `lookup.IdError` for an unknown or ambiguous id.
+    enriched entity, sentence, list entry or sighting of an encounter. Raises `lookup.IdError` for
+    an unknown or ambiguous id.
     """
     return drill_down_to(locate(text))
 
