@@ -78,3 +78,25 @@ def test_a_denial_reaches_into_a_parenthesis() -> None:
     found = facts_of("Denies fever (or chills).")
 
     assert [each.negated for each in found] == [True, True]
+
+
+def test_another_drug_that_is_tolerated_refutes_no_allergy() -> None:
+    (each, *_) = facts_of("Allergies: PCN (hives as child, has since tolerated amoxicillin).")
+
+    assert (each.name, each.negated, each.reaction) == ("PCN", None, "hives as child")
+
+
+def test_a_tolerated_drug_is_no_part_of_a_reaction() -> None:
+    (each, *_) = facts_of("Allergies: codeine (nausea, tolerates hydrocodone without problems)")
+
+    assert each.reaction == "nausea"
+
+
+def test_an_allergen_that_is_tolerated_since_is_refuted() -> None:
+    (each,) = facts_of("Allergies: Cefazolin: rash in infancy, has since tolerated it.")
+
+    assert each.negated is True
+
+
+def test_an_immunity_is_no_disease() -> None:
+    assert [f.name for f in facts_of("Rubella immune.") if f.category == "condition"] == []

@@ -105,6 +105,10 @@ _TOLERATED_BEHIND = re.compile(
     r"|taken[ ]+without)",
     re.I,
 )
+_TOLERANCE = re.compile(
+    r"[,;]?[ ]*\b(?:(?:but|and|has|have|since|now|later|currently|can|able[ ]to)[ ]+)*tolerat", re.I
+)
+"""The words that end a reaction: `nausea, tolerates hydrocodone`."""
 _REFUTED = re.compile(
     r"\b(?:removed|de-?label(?:l?ed|ing)|deleted|disprove[nd]|refuted|ruled[ ]out|excluded"
     r"|not[ ]confirmed|unconfirmed"
@@ -117,7 +121,10 @@ _REFUTED = re.compile(
     r"|challenge)|tested[ ]+negative|(?:denied|denies)(?=[ ]*[.,;)]|[ ]*$)|tolerated[ ]+(?:an?[ ]+"
     r"|the[ ]+|oral[ ]+)*challenge"
     r"|false|erroneous|incorrect|inactive|invalid(?:ated)?|side[ ]+effects?[ ]+(?:only|not|rather)"
-    r"|(?:since|later|now|has|subsequently)[ ]+tolerated|tolerated[ ]+(?:since|later|now|well"
+    # What is tolerated can be another drug: `penicillin (has since tolerated amoxicillin)`.
+    r"|(?:since|later|now|has|subsequently)[ ]+tolerated(?=[ ]*(?:[.,;)]|$|well\b|without\b"
+    r"|since\b|now\b|later\b|it\b|this\b|multiple\b|several\b|an?\b|the\b|oral\b))"
+    r"|tolerated[ ]+(?:since|later|now|well"
     r"|without))\b",
     re.I,
 )
@@ -269,10 +276,10 @@ def as_allergy(reading: DocumentState, match: TermMatch, allergens: Allergens) -
             m[1],
             re.I,
         ):
-            told = own_words(_NOTED.split(m[1])[0])
+            told = own_words(_TOLERANCE.split(_NOTED.split(m[1])[0])[0])
             if _SEVERITY.fullmatch(told):
                 continue
-            end, reaction = m.end(), told
+            end, reaction = m.end(), told or None
             break
     assertion = reading.judge(match.start, match.end)
     sentence = reading.assertions.sentence_at(match.start)

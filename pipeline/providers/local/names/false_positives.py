@@ -48,6 +48,7 @@ _VACCINE_DISEASE = re.compile(
 _DOSE_BEHIND = re.compile(
     r"[ ]*(?:\((?:Tdap|Td|DTaP|IM|SC|SQ)\b|#[ ]?\d|\(?\d[ ]?(?:of|/)[ ]?\d\b|dose\b"
     r"|(?:1st|2nd|3rd|first|second|third)[ ]dose|series\b"
+    r"|(?:non-?)?immun(?:e|ity)\b|titers?\b|igg\b"
     r"|(?:was[ ]|last[ ])?(?:given|administered|declined|refused|due)\b)",
     re.I,
 )
