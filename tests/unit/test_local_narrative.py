@@ -174,3 +174,28 @@ def test_tells_the_steps_of_a_taper_in_order() -> None:
 
 def test_a_record_without_entities_has_no_narrative() -> None:
     assert told([]) == []
+
+
+def test_a_short_narrative_tells_anticoagulants_allergies_and_the_most_abnormal_results() -> None:
+    conditions = [made_fact(f"c{n}", "condition", f"condition {chr(65 + n)}") for n in range(40)]
+    drugs = [
+        made_fact(f"d{n}", "medication", f"drug {chr(65 + n)}", dose="5 mg", status="active")
+        for n in range(20)
+    ]
+    apixaban = made_fact("a", "medication", "apixaban", dose="5 mg", status="active")
+    labs = [
+        made_fact(
+            f"n{n}", "lab", f"Analyte {chr(65 + n)}", value=f"{10 + n}", abnormal_flag="H",
+            attributes={
+                "value": {"number": 10 + n}, "reference_range": {"low": 1, "high": 9},
+                "computed_flag": "H",
+            },
+        )
+        for n in range(20)
+    ]  # fmt: skip
+
+    texts = told([*conditions, *drugs, apixaban, *labs, *of("pen")], sentences=8)
+
+    assert any("apixaban 5 mg" in text for text in texts)
+    assert any("penicillin" in text for text in texts)
+    assert any("Analyte T 29" in text or "analyte T 29" in text for text in texts)

@@ -37,7 +37,7 @@ class SentenceDraft:
     parts: tuple[SentenceDraft, ...] = ()
     """The same facts in one sentence each; empty if the sentence tells one fact."""
     rank: tuple[int, int] = (0, 0)
-    """Number of the template, and the turn in which the sentence is chosen."""
+    """Number of the template, and the turn in which the sentence is chosen (`turn_of`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,10 @@ class SentenceTemplate:
     """When the limit of sentences is short: 0 is chosen first, because without "aspirin was
     stopped" the sentence "the patient was taking aspirin" would mislead; 1 follows, because half
     of a list of medications or allergies would mislead; the other kinds follow in turn."""
+    lead: int = 0
+    """Sentences that are chosen before the rest of the lists, because a reader acts on them."""
+    order: Callable[[EntityFacts], float] | None = None
+    """Key by which the entities are told; None keeps the order of the pages."""
     shaped: bool = True
     """Whether names stand apart from phrases with a dose or a date."""
 
@@ -135,6 +139,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         phrase=named,
         words=_plain("the patient had {}"),
         turn=1,
+        lead=3,
     ),
     SentenceTemplate(
         applies=lambda e: (
@@ -158,6 +163,8 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         words=_plain("the patient was taking {}"),
         turn=1,
         most=4,
+        lead=1,
+        order=lambda e: 0 if medication.is_anticoagulant(e) else 1,
     ),
     SentenceTemplate(
         applies=lambda e: _medication("changed")(e) and _certain_medication(e) and bool(e.dose),
@@ -195,6 +202,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         phrase=named,
         words=_plain("allergies included {}"),
         turn=1,
+        lead=3,
         shaped=False,
     ),
     SentenceTemplate(
@@ -214,6 +222,8 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         phrase=lab.result,
         words=_one("the laboratory result was {}", "laboratory results were {}"),
         most=4,
+        lead=2,
+        order=lambda e: -lab.excess(e),
     ),
     SentenceTemplate(
         applies=lambda e: _of("vital")(e) and _result(e) and e.temporality in (None, "current"),
@@ -401,16 +411,25 @@ def drafts_of(facts: Sequence[EntityFacts], words: int, *, record: bool) -> Iter
     opened = False
     for place, template in enumerate(TEMPLATES):
         chosen = [each for each in usable if template.applies(each)]
+        if template.order is not None:
+            chosen.sort(key=template.order)
         number = 0
         for when, group in _by_date(chosen, template, record=record):
             told = merged(group, template.phrase)
             for phrases in _by_shape(told) if template.shaped else [told]:
                 for part in _parts(phrases, template, when, words, opened=opened, record=record):
                     opened = opened or when is not None
-                    yield replace(
-                        part, rank=(place, template.turn + (number if template.turn > 1 else 0))
-                    )
+                    yield replace(part, rank=(place, turn_of(template, number)))
                     number += 1
+
+
+def turn_of(template: SentenceTemplate, number: int) -> int:
+    """Return when the `number`-th sentence of a template is chosen; 0 is first."""
+    if template.turn == 0:
+        return 0
+    if number < template.lead:
+        return 1
+    return 2 if template.turn == 1 else template.turn + 1 + number - template.lead
 
 
 def _by_shape(phrases: Sequence[FactPhrase]) -> Iterator[list[FactPhrase]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative.known import known_of
 from pipeline.providers.local.narrative import english
@@ -30,3 +32,27 @@ def result(each: EntityFacts) -> str:
     ):
         text += f" on {english.day(each.entity_date)}"
     return text
+
+
+def excess(each: EntityFacts) -> float:
+    """Return how many times a value is over its upper limit, or under its lower limit.
+
+    A result without numbers has 1, so that results keep the order of the page.
+    """
+    value, limits = each.attributes.get("value"), each.attributes.get("reference_range")
+    if not isinstance(value, Mapping) or not isinstance(limits, Mapping):
+        return 1.0
+    number, low, high = (
+        _positive(part) for part in (value.get("number"), limits.get("low"), limits.get("high"))
+    )
+    if number is None:
+        return 1.0
+    return max(number / high if high else 1.0, low / number if low else 1.0)
+
+
+def _positive(printed: object) -> float | None:
+    try:
+        number = float(str(printed))
+    except ValueError:
+        return None
+    return number if 0 < number < float("inf") else None

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from pipeline.clinical.facts import EntityFacts
 from pipeline.providers.local.narrative import english
+
+_ANTICOAGULANT = re.compile(
+    r"\b(?:\w+xaban|dabigatran|warfarin|heparin|\w+parin|fondaparinux|argatroban|bivalirudin"
+    r"|eliquis|xarelto|pradaxa|coumadin|jantoven|savaysa|lovenox|fragmin|arixtra)\b",
+    re.I,
+)
+"""Stems of the WHO's nonproprietary names (`-xaban`, `-parin`), and United States brands."""
 
 
 def regimen(each: EntityFacts) -> str:
@@ -37,3 +46,8 @@ def _dose(each: EntityFacts) -> list[str]:
     if each.frequency:
         parts.append(english.frequency(each.frequency))
     return parts
+
+
+def is_anticoagulant(each: EntityFacts) -> bool:
+    """Return whether a drug prevents clots: a missed anticoagulant is dangerous at every visit."""
+    return _ANTICOAGULANT.search(each.name) is not None
