@@ -256,7 +256,7 @@ def _culture(book: Book) -> None:
     book.heading("URINE CULTURE, ROUTINE")
     book.para(
         "Source: clean catch. Final report: greater than 100,000 colonies per mL of Escherichia "
-        "coli, consistent with {c|urinary tract infection}. The isolate is not an "
+        "coli, consistent with {c?|urinary tract infection}. The isolate is not an "
         "extended-spectrum producer."
     )
     book.heading("SUSCEPTIBILITY")

@@ -163,7 +163,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         words=_plain("the patient was taking {}"),
         turn=1,
         most=4,
-        lead=1,
+        lead=3,
         order=lambda e: 0 if medication.is_anticoagulant(e) else 1,
     ),
     SentenceTemplate(
@@ -222,7 +222,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         phrase=lab.result,
         words=_one("the laboratory result was {}", "laboratory results were {}"),
         most=4,
-        lead=2,
+        lead=1,
         order=lambda e: -lab.excess(e),
     ),
     SentenceTemplate(
@@ -285,6 +285,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         words=lambda listed, number: (
             f"the record listed the {'procedure' if number == 1 else 'procedures'} {listed}"
         ),
+        lead=1,
     ),
     SentenceTemplate(
         applies=lambda e: (
