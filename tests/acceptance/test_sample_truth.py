@@ -6,8 +6,6 @@ systems are those of the installed packages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -25,11 +23,11 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def coded_db(module_db: str) -> Iterator[str]:
+def coded_db(module_db: str) -> str:
     """Provide a database with ICD-10-CM and LOINC, loaded once."""
     call_command("load_codes", "ICD10CM")
     call_command("load_codes", "LOINC")
-    yield module_db
+    return module_db
 
 
 @pytest.mark.parametrize(

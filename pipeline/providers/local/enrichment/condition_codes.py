@@ -160,7 +160,10 @@ def _fits(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> list[
 
     The second value says whether an absence is left that the text does not state.
     """
-    if facts.negated or facts.certainty == "hypothetical" or facts.temporality == "planned":
+    # ICD-10-CM, section IV.H: an outpatient's diagnosis in doubt is not coded as a diagnosis.
+    if facts.negated or facts.certainty in ("hypothetical", "possible"):
+        return []
+    if facts.temporality == "planned":
         return []
     texts = (candidate.display, candidate.term) if candidate.term else (candidate.display,)
     found = (_fit(display_of(text), candidate, facts, evidence) for text in texts)
