@@ -6,6 +6,7 @@ systems are those of the installed packages.
 
 from __future__ import annotations
 
+from typing import Any
 
 import pytest
 from django.core.management import call_command
