@@ -31,7 +31,7 @@ LIMITED = (
     {"fault": "503", "kind": "entities", "page": 1, "attempt": 1},
 )
 """On `LONG`, the first batch of the 30-page encounter fails, and one failed call is absorbed."""
-STATEMENTS = 13
+STATEMENTS = 14
 """A page reads a table of work items only for a pass of the registry (`work_tables`)."""
 
 
