@@ -325,6 +325,7 @@ class StepExecutor(Generic[W]):
             row.succeed(reply.output, reply.counts, timezone.now())
             if self._replies is not None:
                 self._replies.keep(row, self._splits.take_kept(row), self._writer.flush)
+            self._splits.forget(row)
             return
         name, error = failure
         code, message = _reason_of(error)

@@ -94,12 +94,12 @@ class SplitPlan(Generic[W]):
         )
 
     def take_kept(self, row: W) -> dict[str, bytes]:
-        """Return the compressed replies of a row by split, and forget them."""
-        replies = self._replies[row.id]
-        kept = {name: reply.kept for name, reply in replies.items()}
-        for name, reply in replies.items():
-            replies[name] = replace(reply, kept=b"")
-        return kept
+        """Return the compressed replies of a row by split."""
+        return {name: reply.kept for name, reply in self._replies[row.id].items()}
+
+    def forget(self, row: W) -> None:
+        """Forget the replies of a row that has ended; a large step would hold them all."""
+        self._replies[row.id] = {}
 
     def _add(self, split: Split[W]) -> None:
         self._splits[split.key] = split
