@@ -231,3 +231,44 @@ def test_a_vital_sign_is_coded_by_kind_unit_and_form(
     chosen = choose(found, evidence).code
 
     assert (chosen.code if chosen else None) == code
+
+
+VEINS = (
+    (
+        "I82.409",
+        "Acute embolism and thrombosis of unspecified deep veins of unspecified lower extremity",
+        "Deep vein thrombosis NOS, unspecified",
+    ),
+    (
+        "I82.402",
+        "Acute embolism and thrombosis of unspecified deep veins of left lower extremity",
+        "Deep vein thrombosis NOS, left",
+    ),
+    ("E03.9", "Hypothyroidism, unspecified", "Myxedema NOS"),
+    ("Z33.1", "Pregnant state, incidental", "Pregnancy NOS"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "code"),
+    [
+        ("DVT.", "DVT", "I82.409"),
+        ("Upper extremity DVT.", "DVT", None),
+        ("DVT, left popliteal vein.", "DVT", None),
+        ("Hypothyroidism.", "Hypothyroidism", "E03.9"),
+        ("Hypothyroidism, stable.", "Hypothyroidism", "E03.9"),
+        ("Hypothyroidism, postsurgical.", "Hypothyroidism", None),
+        ("Hypertension in pregnancy.", "pregnancy", None),
+    ],
+)
+def test_a_term_hides_no_detail_of_its_code(text: str, quote: str, code: str | None) -> None:
+    offered = tuple(
+        Candidate(system="ICD10CM", code=each, display=display, score=0.5, term=term)
+        for each, display, term in VEINS
+    )
+    facts = facts_of(text)
+    (each,) = (f for f in facts if f.quote.startswith(quote))
+    found, evidence = evidence_in(text, each, facts, candidates=offered)
+    chosen = choose(found, evidence).code
+
+    assert (chosen.code if chosen else None) == code

@@ -109,6 +109,10 @@ _SITE = re.compile(
     r"(?P<site>[^\W\d_][^,;.()]*)",
     re.I,
 )
+_QUALIFIER = re.compile(r"[ ]*,[ ]*(?P<words>[a-z][a-z -]{2,40}?)[ ]*(?:[.;,\n(]|$)", re.I)
+"""The words between a comma behind the mention and the next sign."""
+_PLACES = frozenset({"vein", "artery", "lobe", "wall", "valve", "joint", "segment", "arm", "leg"})
+_UPPER_WORDS = frozenset({"upper", "arm", "forearm", "axillary", "subclavian", "brachial"})
 _PAST = re.compile(r"\b(?:19|20)\d\d\b|\b(?:years?|yrs?|months?)[ ]ago\b", re.I)
 _EVENTS = frozenset({
     "infarction", "attack", "stroke", "embolism", "thrombosi", "hemorrhage", "fracture", "acute",
@@ -250,6 +254,17 @@ def _is_other_kind(evidence: Evidence, tail: str, display: Display, every: froze
         return True
     if not evidence.before.strip() and not _words(evidence.entity_before) <= every:
         return True
+    if not evidence.after.strip() and not _words(evidence.entity_after) <= every:
+        return True
+    if "incidental" in every and "incidental" not in _words(evidence.sentence):
+        # ICD-10-CM Official Guidelines, section I.C.15.a.1: the provider has to state this.
+        return True
+    if "lower" in every and _UPPER_WORDS & _words(evidence.sentence):
+        return True
+    behind = _QUALIFIER.match(evidence.after)
+    said = _words(behind["words"]) - _MILD if behind else frozenset()
+    if not said <= every | _limbs(every) and (said & _PLACES or _is_adjective(said - every)):
+        return True
     site = _SITE.match(tail)
     if site and not _words(site["site"]) - _MILD <= every | _limbs(every):
         return True
@@ -258,6 +273,11 @@ def _is_other_kind(evidence: Evidence, tail: str, display: Display, every: froze
     ):
         return True
     return bool(display.content & _EVENTS and _PAST.search(tail))
+
+
+def _is_adjective(words: frozenset[str]) -> bool:
+    """Return whether one word behind a comma can be a detail: `hypothyroidism, postsurgical`."""
+    return len(words) == 1 and not any(w.endswith(("ed", "ing", "ly")) for w in words - _GRADES)
 
 
 def _limbs(every: frozenset[str]) -> frozenset[str]:
