@@ -17,7 +17,10 @@ from tests.support.enriched_text import evidence_in, facts_of
 Case = tuple[str, str, str | None, tuple[Candidate, ...]]
 _FILE = Path(__file__).parent.parent / "support" / "code_choices.tsv"
 _MOST_LEFT_OUT = 21
-"""Texts that have a code and get none. Some codes deny what the text does not mention (`without`)."""
+"""Texts that have a code and get none.
+
+A code that denies (`without …`) what a text does not mention is chosen for no text.
+"""
 
 
 def _cases() -> list[Case]:
