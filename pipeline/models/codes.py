@@ -38,6 +38,8 @@ class CodeSystem(models.Model):
     """SHA-256 of the loaded content; part of the code-table version."""
     code_count = fields.count()
     term_count = fields.count()
+    index_revision = fields.count()
+    """`codes.search.index.REVISION` at which the search index was filled; 0 without an index."""
     loaded_at = models.DateTimeField(db_default=models.functions.Now())
 
     class Meta:

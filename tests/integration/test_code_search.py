@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from pipeline.clinical.facts import Candidate
-from pipeline.codes.search import index
+from pipeline.codes.search import index, staging
 from pipeline.codes.search.search import SYSTEMS, Asked, shortlists
 from pipeline.migrations import _pgvector
 from pipeline.models import CodeEntry, CodeSystem, CodeWord
@@ -126,6 +126,22 @@ def test_filling_again_replaces_the_index() -> None:
     index.fill("ICD10CM")
 
     assert (CodeEntry.objects.count(), CodeWord.objects.count()) == before
+
+
+def test_the_size_of_a_part_changes_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = index_rows()
+    monkeypatch.setattr(staging, "PART", 7)
+    monkeypatch.setattr(index, "PART", 7)
+
+    index.fill("ICD10CM")
+
+    assert index_rows() == before
+
+
+def index_rows() -> list[list[tuple[object, ...]]]:
+    columns = "words", "weights", "weight", "codes", "facets", "lexemes"
+    words = CodeWord.objects.order_by("id").values_list("word", "lexeme", "entry_count", "length")
+    return [list(CodeEntry.objects.order_by("id").values_list(*columns)), list(words)]
 
 
 def test_a_server_without_pgvector_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,9 @@ from medproc.env import PROJECT_ROOT
 from observability.models import AuditEvent
 from pipeline.codes.loaders import ensure_loaded
 from pipeline.codes.loaders.cvx import Cvx
+from pipeline.codes.search import index
 from pipeline.codes.version import code_table_version
-from pipeline.models import Code, CodeSystem, CodeTerm
+from pipeline.models import Code, CodeEntry, CodeSystem, CodeTerm, CodeWord
 from pipeline.models.codes import SystemKey
 from tests.support import code_files
 
@@ -175,6 +176,44 @@ def test_a_missing_or_outdated_system_is_loaded_and_a_present_one_costs_one_stat
     CodeSystem.objects.update(source="labunits 0.1.0, reader 1")
 
     assert [each.is_changed for each in ensure_loaded([SystemKey.LOINC])] == [True]
+
+
+@pytest.mark.django_db
+def test_a_system_without_a_current_index_is_indexed_and_not_loaded_again() -> None:
+    load_codes("LOINC")
+    codes = set(Code.objects.values_list("id", flat=True))
+    entries, words = CodeEntry.objects.count(), CodeWord.objects.count()
+    CodeEntry.objects.all().delete()
+    CodeWord.objects.all().delete()
+    CodeSystem.objects.update(index_revision=0)
+
+    assert ensure_loaded([SystemKey.LOINC]) == []
+
+    assert set(Code.objects.values_list("id", flat=True)) == codes
+    assert (CodeEntry.objects.count(), CodeWord.objects.count()) == (entries, words)
+    assert set(CodeSystem.objects.values_list("index_revision", flat=True)) == {index.REVISION}
+
+
+@pytest.mark.django_db
+def test_a_start_indexes_systems_that_it_would_not_load(tmp_path: Path) -> None:
+    load_codes("LOINC", put(tmp_path, "LOINC", code_files.LOINC))
+    CodeEntry.objects.all().delete()
+    CodeSystem.objects.update(index_revision=index.REVISION - 1)
+
+    ensure_loaded([])
+
+    assert CodeEntry.objects.filter(system_id="LOINC").exists()
+
+
+@pytest.mark.django_db
+def test_the_same_content_with_an_old_index_gets_a_new_index() -> None:
+    load_codes("LOINC")
+    CodeEntry.objects.all().delete()
+    CodeSystem.objects.update(index_revision=index.REVISION - 1)
+
+    load_codes("LOINC")
+
+    assert CodeEntry.objects.filter(system_id="LOINC").exists()
 
 
 @pytest.mark.django_db

@@ -58,15 +58,39 @@ def ensure_loaded(systems: Collection[SystemKey]) -> list[Loaded]:
     """Load each system that is missing, or that an older package or reader loaded.
 
     Codes from the user's own file stay, and so do codes of a package that is no longer installed.
-    Without anything to load, the function runs one statement. Raises CodesError.
+    Every loaded system whose search index is missing or old gets a new index. Without anything to
+    do, the function runs one statement. Raises CodesError.
     """
-    stored = dict(CodeSystem.objects.filter(key__in=systems).values_list("key", "source"))
+    rows = list(CodeSystem.objects.values_list("key", "source", "index_revision"))
+    stored = {key: source for key, source, _ in rows}
     outdated = []
     for system in systems:
         source = sources.source_of(system)
         if _is_outdated(source, stored.get(system)):
             outdated.append(source)
-    return [load_source(source) for source in outdated]
+    loaded = [load_source(source) for source in outdated]
+    replaced = {each.system for each in loaded}
+    for key, _, revision in rows:
+        if revision != index.REVISION and key not in replaced:
+            _refill(SystemKey(key))
+    return loaded
+
+
+def _refill(system: SystemKey) -> None:
+    """Fill the index of a loaded system, unless another process has done so."""
+    with transaction.atomic():
+        _lock(system)
+        row = CodeSystem.objects.filter(key=system).first()
+        if row is not None and row.index_revision != index.REVISION:
+            index.fill(system)
+
+
+def _lock(system: SystemKey) -> None:
+    with connection.cursor() as cursor:
+        # Two loads of one system at once would both delete the old codes and then collide.
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK, list(SystemKey).index(system)]
+        )
 
 
 def _is_outdated(source: Source, stored: str | None) -> bool:
@@ -81,13 +105,11 @@ def load_source(source: Source) -> Loaded:
     digest = _digest(source)
     version, name = source.version(), _name(source)
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            # Two loads of one system at once would both delete the old codes and then collide.
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK, list(SystemKey).index(source.key)]
-            )
+        _lock(source.key)
         present = CodeSystem.objects.filter(key=source.key).first()
         if present and (present.digest, present.version, present.source) == (digest, version, name):
+            if present.index_revision != index.REVISION:
+                index.fill(source.key)
             return _result(present, is_changed=False)
         with connection.cursor() as cursor:
             # The database deletes codes and terms with their system. The ORM would read them first.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Side(StrEnum):
@@ -71,6 +72,7 @@ _LETTERS = {"initial encounter": "A", "subsequent encounter": "D", "sequela": "S
 _TRIMESTERS = {"unspecified": "0", "first": "1", "second": "2", "third": "3"}
 
 
+@lru_cache(maxsize=20_000)
 def of_display(display: str) -> tuple[str, Facets]:
     """Return the text of a code without its facets, and the facets."""
     text = display

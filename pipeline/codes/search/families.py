@@ -1,17 +1,19 @@
-"""Terms of a code system as entries: one entry per text without facets, with all its codes.
+"""Terms of a code system as texts without facets, each with the code to which the text leads.
 
-This module is pure. A term of a heading counts for the billable codes below the heading.
+This module is pure. A term of a heading counts for the billable codes below the heading. Codes pass
+one by one; only the codes of a system with headings stay in memory.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from pipeline.codes.search import facets as facet
 from pipeline.codes.search.facets import Facets, Side
-from pipeline.codes.search.words import Word, words
+from pipeline.codes.search.words import words
 
 MAX_CODES_BELOW = 200
 """A heading with more codes below names a chapter rather than a finding."""
@@ -33,69 +35,69 @@ class CodeRow:
     specimens: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Entry:
-    """One text without facets, with the codes that share it."""
-
-    words: tuple[Word, ...]
-    codes: list[int] = field(default_factory=list)
-    facets: list[Facets] = field(default_factory=list)
+def sided_texts(displays: Iterable[str]) -> set[str]:
+    """Return the texts of those displays that state a side, without the side."""
+    parsed = map(facet.of_display, displays)
+    return {_squeezed(text) for text, facets in parsed if facets.side is not Side.NONE}
 
 
-def entries(codes: Sequence[CodeRow]) -> list[Entry]:
-    """Return the entries of a system."""
-    found: dict[tuple[Word, ...], Entry] = {}
-    seen: set[tuple[tuple[Word, ...], int]] = set()
-    keys: dict[str, tuple[Word, ...]] = {}
-    for text, code, facets in _texts(codes):
-        key = keys.get(text)
-        if key is None:
-            key = keys[text] = tuple(words(text))
-        if not key or (key, code) in seen:
-            continue
-        seen.add((key, code))
-        entry = found.setdefault(key, Entry(key))
-        entry.codes.append(code)
-        entry.facets.append(facets)
-    return list(found.values())
+class Families:
+    """Reads the texts of codes: what a code shares with its family, and its own facets."""
 
+    def __init__(self, sided: set[str], tree: Iterable[CodeRow] = ()) -> None:
+        """Take `sided_texts` of the system, and its codes if some of them are headings."""
+        self._sided = sided
+        self._by_code = {row.code: row for row in tree}
+        self._children: defaultdict[str, list[CodeRow]] = defaultdict(list)
+        for row in self._by_code.values():
+            if row.parent:
+                self._children[row.parent].append(row)
 
-def _texts(codes: Sequence[CodeRow]) -> Iterator[tuple[str, int, Facets]]:
-    """Yield each text without facets, with the code to which it leads."""
-    parsed = _parsed(codes)
-    by_code = {row.code: row for row in codes}
-    children: defaultdict[str, list[CodeRow]] = defaultdict(list)
-    for row in codes:
-        if row.parent:
-            children[row.parent].append(row)
-    for row in codes:
-        text, facets = parsed[row.code]
+    def texts(self, row: CodeRow) -> Iterator[tuple[str, int, Facets]]:
+        """Yield each text of a code without facets, with the id of the code that it leads to."""
+        text, facets = self._parsed(row)
         if _is_offered(row):
             yield text, row.id, facets
         if row.kind in _NOT_CODES or not row.terms:
-            continue
-        targets = [row] if _is_offered(row) else list(_below(row, children))
-        if len(targets) > MAX_CODES_BELOW:
-            continue
-        for term in row.terms:
+            return
+        targets = [("", row.id, facets)] if _is_offered(row) else self._targets(row)
+        for term in row.terms if len(targets) <= MAX_CODES_BELOW else ():
             plain_term, stated = facet.of_display(term)
-            for target in targets:
-                rest, of_target = parsed[target.code]
-                more = _residue(by_code[row.code].display, rest) if target is not row else ""
+            for more, code_id, of_target in targets:
                 if of_target.side is Side.NONE:
-                    of_target = replace(of_target, side=stated.side)
-                yield f"{plain_term}; {more}", target.id, of_target
+                    yield f"{plain_term}; {more}", code_id, replace(of_target, side=stated.side)
+                else:
+                    yield f"{plain_term}; {more}", code_id, of_target
+
+    def _targets(self, heading: CodeRow) -> list[tuple[str, int, Facets]]:
+        """Return the codes below a heading, each with the words that the heading lacks."""
+        below = list(islice(self._below(heading), MAX_CODES_BELOW + 1))
+        if len(below) > MAX_CODES_BELOW:
+            return [("", row.id, Facets()) for row in below]
+        parsed = [(row.id, *self._parsed(row)) for row in below]
+        return [(_residue(heading.display, text), id_, facets) for id_, text, facets in parsed]
+
+    def _below(self, row: CodeRow) -> Iterator[CodeRow]:
+        for child in self._children.get(row.code, ()):
+            if _is_offered(child):
+                yield child
+            yield from self._below(child)
+
+    def _parsed(self, row: CodeRow) -> tuple[str, Facets]:
+        """Return the text without facets and the facets of a code."""
+        text, facets = facet.of_display(row.display)
+        specimens = {facet.SPECIMENS.get(each, "") for each in row.specimens}
+        if len(specimens) == 1:
+            facets = replace(facets, specimen=specimens.pop())
+        if facets.side is Side.NONE and "unspecified" in text.lower():
+            for shorter in facet.without_open_side(text):
+                if _squeezed(shorter) in self._sided:
+                    return shorter.strip(" ,"), replace(facets, side=Side.OPEN)
+        return text, facets
 
 
 def _is_offered(row: CodeRow) -> bool:
     return row.billable is not False and row.kind not in _NOT_CODES
-
-
-def _below(row: CodeRow, children: dict[str, list[CodeRow]]) -> Iterator[CodeRow]:
-    for child in children.get(row.code, ()):
-        if _is_offered(child):
-            yield child
-        yield from _below(child, children)
 
 
 def _residue(heading: str, text: str) -> str:
@@ -106,25 +108,6 @@ def _residue(heading: str, text: str) -> str:
         for word in words(text)
         if word.text not in known and not word.is_joined
     )
-
-
-def _parsed(codes: Sequence[CodeRow]) -> dict[str, tuple[str, Facets]]:
-    """Return the text without facets and the facets of each code."""
-    parsed = {row.code: facet.of_display(row.display) for row in codes}
-    for row in codes:
-        specimens = {facet.SPECIMENS.get(each, "") for each in row.specimens}
-        if len(specimens) == 1:
-            text, facets = parsed[row.code]
-            parsed[row.code] = text, replace(facets, specimen=specimens.pop())
-    sided = {_squeezed(text) for text, facets in parsed.values() if facets.side is not Side.NONE}
-    for code, (text, facets) in parsed.items():
-        if facets.side is not Side.NONE or "unspecified" not in text.lower():
-            continue
-        for shorter in facet.without_open_side(text):
-            if _squeezed(shorter) in sided:
-                parsed[code] = (shorter.strip(" ,"), replace(facets, side=Side.OPEN))
-                break
-    return parsed
 
 
 def _squeezed(text: str) -> str:

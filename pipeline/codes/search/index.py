@@ -5,24 +5,23 @@ Sizes and times are in docs/performance.md.
 
 from __future__ import annotations
 
-import json
-import logging
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any
 from zlib import crc32
 
 from django.db import connection, transaction
 
 from pipeline.codes.search.embedder import NgramEmbedder, literal
-from pipeline.codes.search.families import CodeRow, Entry, entries
+from pipeline.codes.search.staging import PART, Staged, StagedEntries, copy
 from pipeline.codes.search.words import NEGATED, RESIDUAL, Word
-from pipeline.models import CodeEntry, CodeWord
+from pipeline.models import CodeEntry, CodeSystem, CodeWord
 from pipeline.models.code_index import GRAM_DIMENSIONS, LEXEME_DIMENSIONS
 
-logger = logging.getLogger(__name__)
-
+REVISION = 2
+"""Raise this number if `fill` writes another index for the same codes: start-up then refills."""
 OPTIONAL_SHARE = 0.25
 """A word in brackets may be left out: "(congestive)"."""
 NEGATED_SHARE = 0.12
@@ -40,31 +39,29 @@ TOTAL = ""
 """The word whose row counts all entries of a system."""
 MAX_WORD = 60
 """Characters of a word that the index keeps; longer words are formulas."""
-MAX_TERM = 250
-"""Characters of a synonym that the index keeps; longer names are those of chemists."""
 STEM_ROWS = 5_000
 
 
 def fill(system_key: str) -> int:
     """Replace the index of a system by its codes and terms; return the number of entries.
 
-    Runs in the caller's transaction.
+    Runs in the caller's transaction. Memory holds the distinct words of the system, and a part of
+    its entries.
     """
-    with transaction.atomic():
-        found = entries(_codes(system_key))
-        lexemes = _lexemes({word.text for entry in found for word in entry.words})
-        counts = Counter(
-            lexeme
-            for entry in found
-            for lexeme in {lexeme_of(word, lexemes) for word in entry.words}
-        )
+    with transaction.atomic(), closing(StagedEntries(system_key)) as entries:
+        lexemes = _lexemes(entries.words)
+        counts: Counter[str] = Counter()
+        total = 0
+        for words in entries.distinct():
+            total += 1
+            counts.update({lexeme_of(word, lexemes) for word in words})
         CodeEntry.objects.filter(system_id=system_key).delete()
         CodeWord.objects.filter(system_id=system_key).delete()
-        with connection.cursor() as cursor:
-            _copy(cursor, CodeEntry, _ENTRY, _entry_rows(system_key, found, lexemes, counts))
-            rows = _word_rows(system_key, lexemes, counts, len(found))
-            _copy(cursor, CodeWord, _WORD, rows)
-    return len(found)
+        rows = _entry_rows(system_key, entries, lexemes, counts, total)
+        copy(CodeEntry._meta.db_table, _ENTRY, rows)
+        copy(CodeWord._meta.db_table, _WORD, _word_rows(system_key, lexemes, counts, total))
+        CodeSystem.objects.filter(key=system_key).update(index_revision=REVISION)
+    return total
 
 
 _ENTRY = ("system_id", "lexemes", "dimensions", "words", "weights", "weight", "codes", "facets")
@@ -86,38 +83,6 @@ def importance(entry_count: int, total: int) -> float:
     return max(0.5, math.log((total + 1) / (entry_count + 0.5)))
 
 
-def _codes(system_key: str) -> list[CodeRow]:
-    terms: defaultdict[int, list[str]] = defaultdict(list)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT t.code_id, t.text FROM code_terms t JOIN codes c ON c.id = t.code_id"
-            " WHERE c.system_id = %s AND t.text <> c.display AND length(t.text) <= %s"
-            " ORDER BY t.id",
-            [system_key, MAX_TERM],
-        )
-        for code_id, text in cursor:
-            terms[code_id].append(text)
-        cursor.execute(
-            "SELECT id, code, display, parent, billable, kind,"
-            " coalesce(properties -> 'specimens', '[]')::text FROM codes WHERE system_id = %s"
-            " ORDER BY id",
-            [system_key],
-        )
-        return [
-            CodeRow(
-                id=id_,
-                code=code,
-                display=display,
-                parent=parent,
-                billable=billable,
-                kind=kind,
-                terms=tuple(terms.get(id_, ())),
-                specimens=tuple(json.loads(specimens)),
-            )
-            for id_, code, display, parent, billable, kind, specimens in cursor
-        ]
-
-
 def _lexemes(texts: Iterable[str]) -> dict[str, str]:
     """Return the stem of each word, by PostgreSQL's English stemmer."""
     ordered = sorted(texts)
@@ -136,14 +101,17 @@ def _lexemes(texts: Iterable[str]) -> dict[str, str]:
 
 
 def _entry_rows(
-    system_key: str, found: Sequence[Entry], lexemes: dict[str, str], counts: Counter[str]
+    system_key: str,
+    found: Iterable[Staged],
+    lexemes: dict[str, str],
+    counts: Counter[str],
+    total: int,
 ) -> Iterator[tuple[Any, ...]]:
-    total = len(found)
-    for entry in found:
-        indexed = [lexeme_of(word, lexemes) for word in entry.words]
+    for words, codes, facets in found:
+        indexed = [lexeme_of(word, lexemes) for word in words]
         weights = [
             _cost(word, lexeme, importance(counts[lexeme], total))
-            for word, lexeme in zip(entry.words, indexed, strict=True)
+            for word, lexeme in zip(words, indexed, strict=True)
         ]
         distinct = sorted(set(indexed))
         dimensions = {dimension(lexeme) for lexeme in distinct}
@@ -153,11 +121,11 @@ def _entry_rows(
                 "'" + lexeme.replace("'", "''").replace("\\", "\\\\") + "'" for lexeme in distinct
             ),
             "{" + ",".join(f"{d}:1" for d in sorted(dimensions)) + f"}}/{LEXEME_DIMENSIONS}",
-            [word.prefix + lexemes[word.text] for word in entry.words],
+            [word.prefix + lexemes[word.text] for word in words],
             weights,
             float(sum(weights)),
-            entry.codes,
-            [str(facets) for facets in entry.facets],
+            codes,
+            facets,
         )
 
 
@@ -175,19 +143,8 @@ def _word_rows(
 ) -> Iterator[tuple[Any, ...]]:
     yield system_key, TOTAL, TOTAL, total, 0, literal([0.0] * GRAM_DIMENSIONS)
     texts = sorted(lexemes)
-    vectors = NgramEmbedder().vectors(texts)
-    for text, vector in zip(texts, vectors, strict=True):
-        lexeme = lexemes[text]
-        yield system_key, text, lexeme, counts[lexeme], len(text), literal(vector)
-
-
-def _copy(
-    cursor: Any,
-    model: type[CodeEntry] | type[CodeWord],
-    columns: tuple[str, ...],
-    rows: Iterable[tuple[Any, ...]],
-) -> None:
-    names = ", ".join(columns)
-    with cursor.copy(f"COPY {model._meta.db_table} ({names}) FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)
+    for at in range(0, len(texts), PART):
+        part = texts[at : at + PART]
+        for text, vector in zip(part, NgramEmbedder().vectors(part), strict=True):
+            lexeme = lexemes[text]
+            yield system_key, text, lexeme, counts[lexeme], len(text), literal(vector)
