@@ -49,7 +49,7 @@ CONFUSED = {
 
 
 @dataclass(frozen=True)
-class Case:
+class SearchCase:
     """One query with its accepted codes."""
 
     category: str
@@ -58,7 +58,7 @@ class Case:
     codes: frozenset[str]
 
 
-Search = Callable[[Sequence[Case]], list[list[str]]]
+Search = Callable[[Sequence[SearchCase]], list[list[str]]]
 
 
 def main() -> int:
@@ -93,13 +93,13 @@ def main() -> int:
         return 0 if is_good and is_robust and thousand() and is_fast else 1
 
 
-def read() -> list[Case]:
+def read() -> list[SearchCase]:
     """Return the queries; the first half is for tuning."""
     cases = []
     for line in QUERIES.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             category, text, system, codes = line.split("\t")
-            cases.append(Case(category, text, system, frozenset(codes.split())))
+            cases.append(SearchCase(category, text, system, frozenset(codes.split())))
     return sorted(cases, key=lambda case: sha256(case.text.encode()).hexdigest())
 
 
@@ -158,12 +158,12 @@ def _index_for_full_text(places: Places) -> None:
         server.execute("VACUUM ANALYZE")
 
 
-def ours(cases: Sequence[Case]) -> list[list[str]]:
+def ours(cases: Sequence[SearchCase]) -> list[list[str]]:
     """Search as Pass 1.5 does, with a longer list."""
     return [[each.code for each in found] for found in candidates(cases)]
 
 
-def candidates(cases: Sequence[Case]) -> list[list[Candidate]]:
+def candidates(cases: Sequence[SearchCase]) -> list[list[Candidate]]:
     """Return the candidates of each query."""
     from pipeline.codes.search.search import Asked, shortlists
 
@@ -185,11 +185,11 @@ class Fuzzy:
         }
         self._scorers = {"WRatio": fuzz.WRatio, "token_set": fuzz.token_set_ratio}
 
-    def __call__(self, cases: Sequence[Case]) -> list[list[str]]:
+    def __call__(self, cases: Sequence[SearchCase]) -> list[list[str]]:
         by_scorer = {name: self._with(scorer, cases) for name, scorer in self._scorers.items()}
         return max(by_scorer.values(), key=lambda found: recall(cases, found))
 
-    def _with(self, scorer: Any, cases: Sequence[Case]) -> list[list[str]]:
+    def _with(self, scorer: Any, cases: Sequence[SearchCase]) -> list[list[str]]:
         from rapidfuzz import process, utils
 
         found = []
@@ -205,7 +205,7 @@ class Fuzzy:
         return found
 
 
-def full_text(cases: Sequence[Case]) -> list[list[str]]:
+def full_text(cases: Sequence[SearchCase]) -> list[list[str]]:
     """Search with websearch_to_tsquery and ts_rank, without any further knowledge."""
     from django.db import connection
 
@@ -235,7 +235,7 @@ def _once(codes: Any) -> list[str]:
     return list(dict.fromkeys(codes))[: max(CUTS)]
 
 
-def recall(cases: Sequence[Case], found: Sequence[Sequence[str]]) -> tuple[int, ...]:
+def recall(cases: Sequence[SearchCase], found: Sequence[Sequence[str]]) -> tuple[int, ...]:
     """Return the number of queries with an accepted code at each cut."""
     pairs = list(zip(cases, found, strict=True))
     return tuple(
@@ -243,7 +243,7 @@ def recall(cases: Sequence[Case], found: Sequence[Sequence[str]]) -> tuple[int, 
     )
 
 
-def compare(halves: Mapping[str, Sequence[Case]], searches: Mapping[str, Search]) -> bool:
+def compare(halves: Mapping[str, Sequence[SearchCase]], searches: Mapping[str, Search]) -> bool:
     """Print recall at each cut; return whether the code search is the best at every cut."""
     print("\n| queries | search | @1 | @5 | @20 | ms per query |\n|---|---|--:|--:|--:|--:|")
     is_good = True
@@ -260,7 +260,7 @@ def compare(halves: Mapping[str, Sequence[Case]], searches: Mapping[str, Search]
     return is_good
 
 
-def with_errors(halves: Mapping[str, Sequence[Case]], search: Search) -> bool:
+def with_errors(halves: Mapping[str, Sequence[SearchCase]], search: Search) -> bool:
     """Print recall with two OCR errors per query; return whether at most 15 points are lost."""
     print(
         "\n| two OCR errors in each | @1 | @5 | @20 | points of @20 lost |\n|---|--:|--:|--:|--:|"
@@ -388,7 +388,7 @@ def _record(asked: Sequence[Any]) -> Any:
     return shell_file.id
 
 
-def show(cases: Sequence[Case]) -> None:
+def show(cases: Sequence[SearchCase]) -> None:
     """Print the tuning queries whose best code is not accepted."""
     for case, found in zip(cases, candidates(cases), strict=True):
         if not found or found[0].code not in case.codes:

@@ -36,7 +36,7 @@ CODES_SHOWN = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentence:
+class SummarySentence:
     """One supported sentence with the entities that it cites."""
 
     text: str
@@ -51,7 +51,7 @@ class Narrative:
 
     title: str
     encounter_id: str | None
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[SummarySentence, ...]
     left_out: int
     """Sentences that the cited entities do not support."""
 
@@ -167,7 +167,7 @@ def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
 
 
 def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrative, ...]:
-    sentences: defaultdict[UUID, list[Sentence]] = defaultdict(list)
+    sentences: defaultdict[UUID, list[SummarySentence]] = defaultdict(list)
     left_out: Counter[UUID] = Counter()
     rows = list(
         NarrativeSentence.objects.filter(shell_file_id=shell_file_id)
@@ -181,7 +181,7 @@ def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrativ
             left_out[narrative] += 1
             continue
         sentences[narrative].append(
-            Sentence(
+            SummarySentence(
                 text=text,
                 entity_ids=tuple(map(str, ids)),
                 pages=tuple(sorted({pages[each] for each in ids if each in pages})),

@@ -101,7 +101,7 @@ def iso_day(text: str, order: DateOrder | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedDate:
     """A date and its position in the text."""
 
     day: date | None
@@ -114,7 +114,7 @@ class Printed:
 
 def date_at(
     text: str, at: int = 0, *, past: bool = False, order: DateOrder | None = None
-) -> Printed | None:
+) -> PrintedDate | None:
     """Read the date at `at`; skip blanks and a weekday before the date.
 
     Without `order`, ambiguous figures are read month first, as in the United States.
@@ -129,7 +129,7 @@ def date_at(
     if m is None or text[m.end() : m.end() + 1].isdigit():
         return None
     time = _TIME.match(text, m.end())
-    return Printed(
+    return PrintedDate(
         _day(m, past=past, order=order),
         re.sub(r"\s", "", time[1]).lower() if time else "",
         begin,

@@ -20,7 +20,7 @@ from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.record_lists.build import record_lists
 from pipeline.clinical.record_lists.exclusions import excluded_pairs
 from pipeline.clinical.record_lists.items import ContradictionKind, ListedFact, ListItem, ListKind
-from pipeline.clinical.record_lists.statements import Statement, statement_of
+from pipeline.clinical.record_lists.statements import ListStatement, statement_of
 
 FIRST = date(2024, 3, 11)
 _numbers = count(1)
@@ -414,7 +414,7 @@ def listed(draw: st.DrawFn) -> ListedFact:
 def test_every_affirmed_entity_is_in_exactly_one_entry(facts: list[ListedFact]) -> None:
     items = record_lists(facts)
 
-    affirmed = [each.entity_id for each in facts if statement_of(each) is Statement.AFFIRMED]
+    affirmed = [each.entity_id for each in facts if statement_of(each) is ListStatement.AFFIRMED]
     counts = [sum(each in item.entity_ids for item in items) for each in affirmed]
     assert counts == [1] * len(affirmed)
     accepted = {each.entity_id for each in facts if each.facts.accepted}

@@ -119,7 +119,7 @@ _Rate = tuple[int, int | None, int, int | None, PeriodUnit]
 
 
 @dataclass
-class _Found:
+class _FoundTiming:
     """What the phrases of one frequency say."""
 
     rates: list[_Rate] = field(default_factory=list)
@@ -152,7 +152,7 @@ def timing_of(text: str, *, is_once_daily: bool = False) -> ReadTiming:
     nothing = ReadTiming(timing=Timing(printed=shown), is_understood=False)
     if not shown or len(shown) > _LONGEST:
         return nothing
-    found = _Found()
+    found = _FoundTiming()
     for phrase in _phrases(shown):
         if phrase is None:
             return nothing
@@ -208,7 +208,7 @@ def _phrases(shown: str) -> Iterator[_Phrase | None]:
         return
 
 
-def _read(phrase: _Phrase, found: _Found, is_once_daily: bool) -> bool:
+def _read(phrase: _Phrase, found: _FoundTiming, is_once_daily: bool) -> bool:
     """Add the meaning of a phrase; return False if no rule explains the phrase."""
     low = " ".join(phrase.text.split()).lower()
     meaning = meaning_of(phrase.text)
@@ -251,7 +251,7 @@ def _read(phrase: _Phrase, found: _Found, is_once_daily: bool) -> bool:
     )
 
 
-def _read_time_of_day(low: str, meaning: str, phrase: _Phrase, found: _Found) -> bool:
+def _read_time_of_day(low: str, meaning: str, phrase: _Phrase, found: _FoundTiming) -> bool:
     codes: tuple[str, ...] = ()
     if _BED.fullmatch(low):
         codes = ("HS",)
@@ -289,7 +289,7 @@ def _of_meal(m: re.Match[str]) -> tuple[str, ...]:
     return (first, "HS" if m["also"] == "bedtime" else way + _MEALS[m["also"]])
 
 
-def _read_days(low: str, found: _Found) -> bool:
+def _read_days(low: str, found: _FoundTiming) -> bool:
     """Read a list of weekdays as times per week."""
     if m := _DAYS_A_WEEK.fullmatch(low):
         count = NUMBER_WORDS.get(m["n"], m["n"])
@@ -313,7 +313,7 @@ def _read_days(low: str, found: _Found) -> bool:
     return True
 
 
-def _read_slots(low: str, found: _Found) -> bool:
+def _read_slots(low: str, found: _FoundTiming) -> bool:
     """Read pieces per time of the day (`1-0-1`); equal pieces of one are times per day."""
     if not _SLOTS.fullmatch(low):
         return False
@@ -325,7 +325,7 @@ def _read_slots(low: str, found: _Found) -> bool:
     return True
 
 
-def _timing(shown: str, found: _Found) -> Timing | None:
+def _timing(shown: str, found: _FoundTiming) -> Timing | None:
     """Join the phrases; None if they contradict each other or leave the number of times open."""
     if len(set(found.rates)) > 1 or len(set(found.counts)) > 1 or _is_sum(found):
         return None
@@ -361,13 +361,13 @@ def _timing(shown: str, found: _Found) -> Timing | None:
     )
 
 
-def _is_sum(found: _Found) -> bool:
+def _is_sum(found: _FoundTiming) -> bool:
     """Return whether `and` adds a time of the day to a rate (`twice daily and at bedtime`)."""
     pairs = zip(found.kinds, found.kinds[1:], strict=False)
     return any(added and {one, other} == {"rate", "time"} for (one, _), (other, added) in pairs)
 
 
-def _has_open_event(found: _Found) -> bool:
+def _has_open_event(found: _FoundTiming) -> bool:
     """Return whether an event without a number is added to others (`with meals and at bedtime`)."""
     return bool(found.breaks) and any(code not in _TIMES_OF_DAY for code in found.when)
 
@@ -390,7 +390,7 @@ def _is_sound(rate: _Rate) -> bool:
     return times > 0 and period > 0 and ends
 
 
-def _events(found: _Found) -> int | None:
+def _events(found: _FoundTiming) -> int | None:
     """Return the number of events per day that have a time; None if the times contradict.
 
     `with meals` says no number. Two times of the day without a joining word are one event only if

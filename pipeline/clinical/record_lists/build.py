@@ -22,7 +22,7 @@ from pipeline.clinical.record_lists.items import (
 )
 from pipeline.clinical.record_lists.statements import (
     KINDS,
-    Statement,
+    ListStatement,
     is_historical,
     statement_of,
 )
@@ -40,11 +40,11 @@ def record_lists(facts: Sequence[ListedFact], notes: Notes | None = None) -> lis
     has the Excludes1 notes of the codes, without the system.
     """
     stated = [(fact, said) for fact in facts if (said := statement_of(fact)) is not None]
-    of_kind: dict[ListKind, dict[ListedFact, Statement]] = {kind: {} for kind in ListKind}
+    of_kind: dict[ListKind, dict[ListedFact, ListStatement]] = {kind: {} for kind in ListKind}
     for fact, said in stated:
         of_kind[KINDS[fact.facts.category]][fact] = said
     affirmed_drugs = [
-        fact for fact, said in of_kind[ListKind.MEDICATION].items() if said is Statement.AFFIRMED
+        fact for fact, said in of_kind[ListKind.MEDICATION].items() if said is ListStatement.AFFIRMED
     ]
     taken = allergies.taken_by_substance(affirmed_drugs)
     found: list[ListItem] = []
@@ -63,11 +63,11 @@ def record_lists(facts: Sequence[ListedFact], notes: Notes | None = None) -> lis
 def _item(
     kind: ListKind,
     members: Sequence[ListedFact],
-    said: dict[ListedFact, Statement],
+    said: dict[ListedFact, ListStatement],
     taken: dict[str, list[ListedFact]],
 ) -> ListItem | None:
-    affirmed = [each for each in members if said[each] is Statement.AFFIRMED]
-    denied = [each for each in members if said[each] is Statement.DENIED]
+    affirmed = [each for each in members if said[each] is ListStatement.AFFIRMED]
+    denied = [each for each in members if said[each] is ListStatement.DENIED]
     if not affirmed:
         return None
     name = name_of(affirmed)
@@ -109,7 +109,7 @@ def _order_of_contradictions(each: Contradiction) -> tuple[str, str, tuple[str, 
 
 
 def _with_excluded_codes(
-    items: Sequence[ListItem], said: dict[ListedFact, Statement], notes: Notes
+    items: Sequence[ListItem], said: dict[ListedFact, ListStatement], notes: Notes
 ) -> list[ListItem]:
     """Return the problems with a contradiction for each excluded pair of codes of one encounter.
 
@@ -118,7 +118,7 @@ def _with_excluded_codes(
     places: dict[UUID, dict[str, list[ListedFact]]] = defaultdict(lambda: defaultdict(list))
     for fact, statement in said.items():
         system, _, code = (fact.facts.code or "").partition("|")
-        if statement is Statement.AFFIRMED and system == _ICD and not is_historical(fact):
+        if statement is ListStatement.AFFIRMED and system == _ICD and not is_historical(fact):
             places[fact.encounter_id][code].append(fact)
     found: dict[UUID, list[Contradiction]] = defaultdict(list)
     for codes in places.values():

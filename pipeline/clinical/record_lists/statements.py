@@ -23,14 +23,14 @@ _DOUBTED = ("unconfirmed", "provisional", "differential")
 _NEVER_TAKEN = ("not_started", "entered_in_error")
 
 
-class Statement(Enum):
+class ListStatement(Enum):
     """What an entity says about its subject."""
 
     AFFIRMED = "affirmed"
     DENIED = "denied"
 
 
-def statement_of(fact: ListedFact) -> Statement | None:
+def statement_of(fact: ListedFact) -> ListStatement | None:
     """Return what the entity states, or None if the entity supports no list."""
     facts = fact.facts
     if facts.category not in KINDS or not facts.accepted or not is_of_patient(facts):
@@ -44,15 +44,15 @@ def statement_of(fact: ListedFact) -> Statement | None:
         return None
     if facts.category == "medication" and medication_status(fact) in ("stopped", "on_hold"):
         # The text denies that the patient takes the drug now, not that the patient took the drug.
-        return Statement.AFFIRMED
+        return ListStatement.AFFIRMED
     if facts.negated or verification in _DENIED:
-        return Statement.DENIED
+        return ListStatement.DENIED
     if facts.category == "medication":
         never = medication_status(fact) in _NEVER_TAKEN
-        return Statement.DENIED if never else Statement.AFFIRMED
+        return ListStatement.DENIED if never else ListStatement.AFFIRMED
     if facts.temporality == "planned":
         return None
-    return Statement.AFFIRMED
+    return ListStatement.AFFIRMED
 
 
 def is_historical(fact: ListedFact) -> bool:

@@ -83,7 +83,7 @@ class Icd10Cm:
     def rows(self) -> Iterator[Row]:
         """Yield codes with their terms, each parent before its children."""
         listed = frozenset(self._list.read_text("utf-8").split())
-        reader = _Reader(listed)
+        reader = _IcdReader(listed)
         try:
             for event, element in ET.iterparse(self._xml, events=("start", "end")):  # noqa: S314
                 # The file is part of a package whose hash the lock file pins.
@@ -94,7 +94,7 @@ class Icd10Cm:
             ) from None
 
 
-class _Reader:
+class _IcdReader:
     """Turns the events of the XML into rows; holds only the path to the present element."""
 
     def __init__(self, listed: frozenset[str]) -> None:

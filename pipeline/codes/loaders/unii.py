@@ -28,7 +28,7 @@ _REGISTER = re.compile(r"\s*\[([^\[\]]+)\]$")
 """The register that lists a name: `PARACETAMOL [INN]`."""
 
 
-class _Name(NamedTuple):
+class _UniiName(NamedTuple):
     """One line of the file."""
 
     text: str
@@ -94,7 +94,7 @@ class UniiNames:
                 text = _REGISTER.sub("", name.text) or name.text
                 yield TermRow(code=code, text=text, kind=name.kind)
 
-    def _names(self) -> Iterator[_Name]:
+    def _names(self) -> Iterator[_UniiName]:
         lines = self._file.lines()
         _, header = next(lines)
         if header.split("\t") != HEADER:
@@ -103,7 +103,7 @@ class UniiNames:
             cells = line.split("\t")
             if len(cells) != len(HEADER):
                 raise self._file.refuse_row(number, f"has {len(cells)} of {len(HEADER)} columns")
-            name = _Name(*cells)
+            name = _UniiName(*cells)
             if name.kind not in KINDS:
                 raise self._file.refuse_row(number, "has an unknown TYPE")
             if not _UNII.fullmatch(name.code):
