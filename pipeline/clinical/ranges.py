@@ -167,7 +167,7 @@ def _interval(
 def _is_below(
     upper: Decimal | None, upper_open: bool, lower: Decimal | None, *, open_: bool
 ) -> bool:
-    """Return whether an interval that ends at `upper` lies below the interval that begins at `lower`."""
+    """Return whether an interval up to `upper` lies below an interval from `lower`."""
     if upper is None or lower is None:
         return False
     return upper < lower or (upper == lower and (upper_open or open_))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
+
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
 from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.models import CodeCandidate, Encounter, EnrichedEntity, Entity
@@ -24,6 +28,32 @@ _REPEATED = frozenset(_COLUMNS) - {
     "quote", "step", "entity_date", "negated", "accepted", "page_end",
 }  # fmt: skip
 """Columns of text whose values many entities share."""
+
+
+class StoredAttributes(Mapping[str, Any]):
+    """Attributes as the JSON text of their row, read at each access.
+
+    A record of a thousand pages has 50,000 entities. Their attributes need some 400 bytes each as
+    text, and 2,000 bytes as dictionaries.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __getitem__(self, name: str) -> Any:
+        return json.loads(self._text)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(json.loads(self._text))
+
+    def __len__(self) -> int:
+        return len(json.loads(self._text))
+
+
+_ENRICHED = ("attributes", "code", "code_display", "flags")
+"""Facts that Pass 2 has added."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +115,7 @@ def known_entities(
             encounter_type=kind,
             candidates=shortlists.get(entity_id, ()),
             **printed,
-            **enriched.get(entity_id, {}),
+            **dict(zip(_ENRICHED, enriched.pop(entity_id, ()), strict=False)),
         )
         found[encounter_id].append(
             KnownEntity(id=entity_id, encounter_id=encounter_id, facts=facts)
@@ -96,8 +126,10 @@ def known_entities(
 def keyed(entities: Sequence[KnownEntity]) -> dict[str, KnownEntity]:
     """Return entities by the keys of one prompt: `e1`, `e2` and so on, in order."""
     return {
-        f"e{number}": replace(each, facts=replace(each.facts, key=f"e{number}"))
-        for number, each in enumerate(entities, start=1)
+        key: replace(
+            each, facts=replace(each.facts, key=key, attributes=dict(each.facts.attributes))
+        )
+        for key, each in ((f"e{number}", each) for number, each in enumerate(entities, start=1))
     }
 
 
@@ -120,16 +152,21 @@ def _shortlists(shell_file_id: UUID) -> dict[UUID, tuple[Candidate, ...]]:
     return {entity_id: tuple(each) for entity_id, each in found.items()}
 
 
-def _enriched(shell_file_id: UUID) -> dict[UUID, dict[str, Any]]:
-    rows = EnrichedEntity.objects.filter(shell_file_id=shell_file_id).values_list(
-        "entity_id", "attributes", "code_system", "code", "code_display", "flags"
+def _enriched(shell_file_id: UUID) -> dict[UUID, tuple[Any, ...]]:
+    """Return the values of `_ENRICHED` by entity; equal codes share one object."""
+    rows = (
+        EnrichedEntity.objects.filter(shell_file_id=shell_file_id)
+        .annotate(text=Cast("attributes", TextField()))
+        .values_list("entity_id", "text", "code_system", "code", "code_display", "flags")
     )
-    return {
-        entity_id: {
-            "attributes": attributes,
-            "code": f"{system}|{code}" if code else None,
-            "code_display": display,
-            "flags": tuple(flags),
-        }
-        for entity_id, attributes, system, code, display, flags in rows.iterator(2_000)
-    }
+    shared: dict[str, str] = {}
+    found = {}
+    for entity_id, text, system, code, display, flags in rows.iterator(2_000):
+        token = f"{system}|{code}" if code else None
+        found[entity_id] = (
+            StoredAttributes(text),
+            shared.setdefault(token, token) if token else None,
+            shared.setdefault(display, display) if display else None,
+            tuple(flags),
+        )
+    return found

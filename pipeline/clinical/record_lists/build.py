@@ -44,7 +44,9 @@ def record_lists(facts: Sequence[ListedFact], notes: Notes | None = None) -> lis
     for fact, said in stated:
         of_kind[KINDS[fact.facts.category]][fact] = said
     affirmed_drugs = [
-        fact for fact, said in of_kind[ListKind.MEDICATION].items() if said is ListStatement.AFFIRMED
+        fact
+        for fact, said in of_kind[ListKind.MEDICATION].items()
+        if said is ListStatement.AFFIRMED
     ]
     taken = allergies.taken_by_substance(affirmed_drugs)
     found: list[ListItem] = []

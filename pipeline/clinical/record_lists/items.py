@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -84,7 +84,7 @@ class ListedFact:
         """Return the attribute at `path`, or None."""
         found: Any = self.facts.attributes
         for name in path:
-            if not isinstance(found, dict) or name not in found:
+            if not isinstance(found, Mapping) or name not in found:
                 return None
             found = found[name]
         return found
