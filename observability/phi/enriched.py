@@ -39,7 +39,7 @@ class Offered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Enriched:
+class EnrichedView:
     """An entity after Passes 1.5 and 2."""
 
     is_enriched: bool
@@ -56,7 +56,7 @@ class Enriched:
     """The attributes that two readings read differently."""
 
 
-def enriched(entities: Sequence[UUID]) -> dict[UUID, Enriched]:
+def enriched(entities: Sequence[UUID]) -> dict[UUID, EnrichedView]:
     """Return what later passes say about entities; an entity without results is left out."""
     shortlists: defaultdict[UUID, list[CodeCandidate]] = defaultdict(list)
     for each in CodeCandidate.objects.filter(entity_id__in=entities).order_by("entity_id", "rank"):
@@ -69,7 +69,7 @@ def enriched(entities: Sequence[UUID]) -> dict[UUID, Enriched]:
     }
 
 
-def _enriched(row: EnrichedEntity | None, candidates: Sequence[CodeCandidate]) -> Enriched:
+def _enriched(row: EnrichedEntity | None, candidates: Sequence[CodeCandidate]) -> EnrichedView:
     token = f"{row.code_system}|{row.code}" if row and row.code else ""
     shortlist = tuple(
         Offered(
@@ -83,8 +83,8 @@ def _enriched(row: EnrichedEntity | None, candidates: Sequence[CodeCandidate]) -
         for each in candidates
     )
     if row is None:
-        return Enriched(is_enriched=False, shortlist=shortlist)
-    return Enriched(
+        return EnrichedView(is_enriched=False, shortlist=shortlist)
+    return EnrichedView(
         is_enriched=True,
         attributes=attribute_words(row.category, row.attributes),
         code=token,

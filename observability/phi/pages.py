@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from observability.phi.enriched import Enriched, ReadTwice, enriched
+from observability.phi.enriched import EnrichedView, ReadTwice, enriched
 from observability.phi.highlights import Box, HighlightRun, Place, boxes, halves, runs
 from pipeline.core.errors import ErrorCode
 from pipeline.documents import reader
@@ -72,7 +72,7 @@ class PageEntity:
     """What sets the entity apart from a current fact of the patient: negated, historical, …"""
     readings: Sequence[ReadTwice] = field(default=(), repr=False)
     """The attributes that two readers of Pass 1 read differently."""
-    later: Enriched | None = field(default=None, repr=False)
+    later: EnrichedView | None = field(default=None, repr=False)
     """What Passes 1.5 and 2 say about the entity; None before these passes."""
 
     @property

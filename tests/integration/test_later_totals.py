@@ -163,7 +163,7 @@ def _completed_after_a_retry(step: Step, folder: Path, settings: Any) -> UUID:
 
 
 @dataclass(frozen=True, kw_only=True)
-class End:
+class LaterEnd:
     """One kind of end of a record of three encounters, and the expected figures."""
 
     reach: Callable[[Step, Path, Any], UUID]
@@ -179,49 +179,49 @@ class End:
 
 
 ENDS = {
-    "failed item": End(
+    "failed item": LaterEnd(
         reach=_failed,
         job="failed",
         code="MAX_RETRIES_EXCEEDED",
         lost=(("MAX_RETRIES_EXCEEDED", "PARSE_JSON"),),
         failed=1,
     ),
-    "deadline": End(
+    "deadline": LaterEnd(
         reach=_out_of_time,
         job="failed",
         code="DEADLINE_EXCEEDED",
         lost=(("DEADLINE_EXCEEDED", "PARSE_JSON"),),
         unfinished=1,
     ),
-    "hung beyond its deadline": End(
+    "hung beyond its deadline": LaterEnd(
         reach=_stuck,
         job="failed",
         code="DEADLINE_EXCEEDED",
         lost=(("DEADLINE_EXCEEDED", "PARSE_JSON"),),
         unfinished=1,
     ),
-    "cancelled in its step": End(
+    "cancelled in its step": LaterEnd(
         reach=_cancelled_in_its_step,
         job="cancelled",
         code="CANCELLED",
         lost=(("CANCELLED", "PARSE_JSON"),),
         unfinished=1,
     ),
-    "parked and then cancelled": End(
+    "parked and then cancelled": LaterEnd(
         reach=_cancelled_while_parked,
         job="cancelled",
         code="CANCELLED",
         lost=(("CANCELLED", "PARSE_JSON"),),
         unfinished=1,
     ),
-    "worker lost": End(
+    "worker lost": LaterEnd(
         reach=_worker_lost,
         job="dead",
         code="WORKER_LOST",
         lost=(("WORKER_LOST", "PARSE_JSON"),),
         unfinished=1,
     ),
-    "publication refused": End(
+    "publication refused": LaterEnd(
         reach=_refused,
         job="failed",
         code="DB_ERROR",
@@ -229,14 +229,14 @@ ENDS = {
         unfinished=1,
         refused=1,
     ),
-    "completed after a retry": End(reach=_completed_after_a_retry, job="completed", code=None),
+    "completed after a retry": LaterEnd(reach=_completed_after_a_retry, job="completed", code=None),
 }
 
 
 @pytest.mark.parametrize("step", [Step.PASS2, Step.PASS3], ids=["pass2", "pass3"])
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
 def test_the_account_of_a_later_pass_is_true_after_every_end(
-    end: End, step: Step, tmp_path: Path, settings: Any
+    end: LaterEnd, step: Step, tmp_path: Path, settings: Any
 ) -> None:
     settings.LEASE_S = settings.CALL_DEADLINE_S = LONG_S
     settings.SKIPPED_PASSES = ("pass1_5", "pass3") if step is Step.PASS2 else ("pass1_5",)
@@ -252,7 +252,7 @@ def test_the_account_of_a_later_pass_is_true_after_every_end(
     assert (found.failed, found.unfinished) == (end.failed, end.unfinished)
 
 
-def _queries_are_right(record: str, step: Step, end: End) -> None:
+def _queries_are_right(record: str, step: Step, end: LaterEnd) -> None:
     (summary,) = rows(seed_sql.SUMMARY, record)
     assert (summary["failure_stage"], summary["error_code"], summary["overall_success"]) == (
         (step, end.code, False) if end.code else (None, None, True)
@@ -268,7 +268,7 @@ def _queries_are_right(record: str, step: Step, end: End) -> None:
         assert rows(query) == []
 
 
-def _rows_agree(record: UUID, step: Step, end: End) -> None:
+def _rows_agree(record: UUID, step: Step, end: LaterEnd) -> None:
     summary = Summary.objects.get(shell_file_id=record)
     session = Session.objects.get(shell_file_id=record)
     job = Job.objects.get(shell_file_id=record)
@@ -295,7 +295,7 @@ def _rows_agree(record: UUID, step: Step, end: End) -> None:
     assert summary.total_processing_time_ms == sum(job.step_run_ms.values())
 
 
-def _metrics_agree(record: UUID, step: Step, end: End) -> None:
+def _metrics_agree(record: UUID, step: Step, end: LaterEnd) -> None:
     summary = Summary.objects.get(shell_file_id=record)
     assert summary.pass1_metrics is not None
     assert summary.pass1_metrics.error_code is None

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from pipeline.codes.loaders import packages, sources
 from pipeline.codes.loaders.batches import Batches
 from pipeline.codes.loaders.refusals import CodesError, CodesErrorCode
-from pipeline.codes.loaders.rows import Source
+from pipeline.codes.loaders.rows import CodeSource
 from pipeline.codes.search import index
 from pipeline.models import CodeSystem
 from pipeline.models.codes import SystemKey
@@ -93,14 +93,14 @@ def _lock(system: SystemKey) -> None:
         )
 
 
-def _is_outdated(source: Source, stored: str | None) -> bool:
+def _is_outdated(source: CodeSource, stored: str | None) -> bool:
     if stored is None:
         return True
     is_known = packages.UNKNOWN not in source.name and sources.is_packaged(source, stored)
     return is_known and stored != _name(source)
 
 
-def load_source(source: Source) -> Loaded:
+def load_source(source: CodeSource) -> Loaded:
     """Replace the codes of the source's system; do nothing if the same content is loaded."""
     digest = _digest(source)
     version, name = source.version(), _name(source)
@@ -132,7 +132,7 @@ def load_source(source: Source) -> Loaded:
     return _result(row, is_changed=True)
 
 
-def _refuse_incomplete(source: Source, row: CodeSystem) -> None:
+def _refuse_incomplete(source: CodeSource, row: CodeSystem) -> None:
     if not row.code_count:
         raise CodesError(f"{source.name} holds no code.", code=CodesErrorCode.CODES_EMPTY)
     with connection.cursor() as cursor:
@@ -145,11 +145,11 @@ def _refuse_incomplete(source: Source, row: CodeSystem) -> None:
         )
 
 
-def _name(source: Source) -> str:
+def _name(source: CodeSource) -> str:
     return f"{source.name}, reader {source.revision}"
 
 
-def _digest(source: Source) -> str:
+def _digest(source: CodeSource) -> str:
     """Return the digest of the codes: the source's bytes and the reader determine the codes."""
     return hashlib.sha256(f"{source.revision}:{source.digest()}".encode()).hexdigest()
 

@@ -42,7 +42,7 @@ class PropertyRow:
 Row = CodeRow | TermRow | PropertyRow
 
 
-class Source(Protocol):
+class CodeSource(Protocol):
     """One place that the codes of a system come from."""
 
     @property

@@ -9,14 +9,14 @@ from pipeline.codes.loaders.files import UserFiles
 from pipeline.codes.loaders.icd10cm import Icd10Cm
 from pipeline.codes.loaders.loinc import LoincCsv, PackagedLoinc
 from pipeline.codes.loaders.refusals import CodesError, CodesErrorCode
-from pipeline.codes.loaders.rows import Source
+from pipeline.codes.loaders.rows import CodeSource
 from pipeline.codes.loaders.rxnorm import RxNorm
 from pipeline.codes.loaders.snomed import SnomedCt
 from pipeline.codes.loaders.unii import UniiNames
 from pipeline.models.codes import SystemKey
 
 
-def source_of(system: str, path: Path | None = None) -> Source:
+def source_of(system: str, path: Path | None = None) -> CodeSource:
     """Return the source of a system; raise CodesError for an unknown system or a wrong path."""
     match system:
         case SystemKey.ICD10CM:
@@ -52,6 +52,6 @@ def _given(system: str, path: Path | None, content: str) -> UserFiles:
     return UserFiles(path)
 
 
-def is_packaged(source: Source, stored: str) -> bool:
+def is_packaged(source: CodeSource, stored: str) -> bool:
     """Return whether stored codes come from the package of `source`, in any version."""
     return stored.split(" ")[0] == source.name.split(" ")[0]

@@ -21,7 +21,7 @@ _NOT_CODES = frozenset({"chapter", "section"})
 
 
 @dataclass(frozen=True, slots=True)
-class CodeRow:
+class FamilyCode:
     """One code of the system, with its terms."""
 
     id: int
@@ -44,16 +44,16 @@ def sided_texts(displays: Iterable[str]) -> set[str]:
 class Families:
     """Reads the texts of codes: what a code shares with its family, and its own facets."""
 
-    def __init__(self, sided: set[str], tree: Iterable[CodeRow] = ()) -> None:
+    def __init__(self, sided: set[str], tree: Iterable[FamilyCode] = ()) -> None:
         """Take `sided_texts` of the system, and its codes if some of them are headings."""
         self._sided = sided
         self._by_code = {row.code: row for row in tree}
-        self._children: defaultdict[str, list[CodeRow]] = defaultdict(list)
+        self._children: defaultdict[str, list[FamilyCode]] = defaultdict(list)
         for row in self._by_code.values():
             if row.parent:
                 self._children[row.parent].append(row)
 
-    def texts(self, row: CodeRow) -> Iterator[tuple[str, int, Facets]]:
+    def texts(self, row: FamilyCode) -> Iterator[tuple[str, int, Facets]]:
         """Yield each text of a code without facets, with the id of the code that it leads to."""
         text, facets = self._parsed(row)
         if _is_offered(row):
@@ -69,7 +69,7 @@ class Families:
                 else:
                     yield f"{plain_term}; {more}", code_id, of_target
 
-    def _targets(self, heading: CodeRow) -> list[tuple[str, int, Facets]]:
+    def _targets(self, heading: FamilyCode) -> list[tuple[str, int, Facets]]:
         """Return the codes below a heading, each with the words that the heading lacks."""
         below = list(islice(self._below(heading), MAX_CODES_BELOW + 1))
         if len(below) > MAX_CODES_BELOW:
@@ -77,13 +77,13 @@ class Families:
         parsed = [(row.id, *self._parsed(row)) for row in below]
         return [(_residue(heading.display, text), id_, facets) for id_, text, facets in parsed]
 
-    def _below(self, row: CodeRow) -> Iterator[CodeRow]:
+    def _below(self, row: FamilyCode) -> Iterator[FamilyCode]:
         for child in self._children.get(row.code, ()):
             if _is_offered(child):
                 yield child
             yield from self._below(child)
 
-    def _parsed(self, row: CodeRow) -> tuple[str, Facets]:
+    def _parsed(self, row: FamilyCode) -> tuple[str, Facets]:
         """Return the text without facets and the facets of a code."""
         text, facets = facet.of_display(row.display)
         specimens = {facet.SPECIMENS.get(each, "") for each in row.specimens}
@@ -96,7 +96,7 @@ class Families:
         return text, facets
 
 
-def _is_offered(row: CodeRow) -> bool:
+def _is_offered(row: FamilyCode) -> bool:
     return row.billable is not False and row.kind not in _NOT_CODES
 
 

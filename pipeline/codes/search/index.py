@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from pipeline.codes.search.embedder import NgramEmbedder, literal
 from pipeline.codes.search.staging import PART, Staged, StagedEntries, copy
-from pipeline.codes.search.words import NEGATED, RESIDUAL, Word
+from pipeline.codes.search.words import NEGATED, RESIDUAL, SearchWord
 from pipeline.models import CodeEntry, CodeSystem, CodeWord
 from pipeline.models.code_index import GRAM_DIMENSIONS, LEXEME_DIMENSIONS
 
@@ -68,7 +68,7 @@ _ENTRY = ("system_id", "lexemes", "dimensions", "words", "weights", "weight", "c
 _WORD = ("system_id", "word", "lexeme", "entry_count", "length", "grams")
 
 
-def lexeme_of(word: Word, lexemes: dict[str, str]) -> str:
+def lexeme_of(word: SearchWord, lexemes: dict[str, str]) -> str:
     """Return the lexeme under which the index has a word; a negated word has its own lexeme."""
     return (NEGATED if word.is_negated else "") + lexemes[word.text]
 
@@ -129,7 +129,7 @@ def _entry_rows(
         )
 
 
-def _cost(word: Word, lexeme: str, importance_of_word: float) -> int:
+def _cost(word: SearchWord, lexeme: str, importance_of_word: float) -> int:
     if word.is_joined:
         return 0
     if word.text in RESIDUAL_COST or word.text in RESIDUAL:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.codes.search.facets import SPECIMENS, Facets, Side, wound_of
 from pipeline.codes.search.phrases import Form, longest, phrases
-from pipeline.codes.search.words import MAX_WORDS, Word, plain, tokens, words_of_tokens
+from pipeline.codes.search.words import MAX_WORDS, SearchWord, plain, tokens, words_of_tokens
 
 MAX_CHARACTERS = 600
 
@@ -54,7 +54,7 @@ _DOSE = re.compile(
 class Slot:
     """One idea of the query; one of the alternatives must be covered."""
 
-    alternatives: tuple[tuple[Word, ...], ...]
+    alternatives: tuple[tuple[SearchWord, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _without_specimen(found: Sequence[str]) -> tuple[list[str], str]:
     return [token for token in found if token not in SPECIMENS], next(iter(sorted(stated)), "")
 
 
-def _tells(word: Word) -> bool:
+def _tells(word: SearchWord) -> bool:
     """Return whether a word names anything: a digit or a letter alone does not."""
     return sum(character.isalpha() for character in word.text) > 1
 
@@ -175,13 +175,15 @@ def _without_sides(found: list[str]) -> tuple[list[str], Side]:
     return kept, next(iter(sides), Side.NONE)
 
 
-def _alternatives(word: Word, options: list[tuple[Form, ...]]) -> tuple[tuple[Word, ...], ...]:
+def _alternatives(
+    word: SearchWord, options: list[tuple[Form, ...]]
+) -> tuple[tuple[SearchWord, ...], ...]:
     number = ord(word.text[0]) - _PLACEHOLDER
     if not 0 <= number < len(options):
         return ((word,),)
     return tuple(
         tuple(
-            Word(each.text, each.is_negated or word.is_negated)
+            SearchWord(each.text, each.is_negated or word.is_negated)
             for each in words_of_tokens(_without_sides(list(form))[0])
             if not each.is_joined
         )

@@ -69,7 +69,7 @@ class Lexeme:
 
 
 @dataclass(frozen=True)
-class Term:
+class QueryTerm:
     """One word of an alternative; without a lexeme where the system lacks the word."""
 
     lexeme: Lexeme | None
@@ -81,7 +81,7 @@ class Term:
 class Idea:
     """One slot of a query with the words of one system."""
 
-    alternatives: tuple[tuple[Term, ...], ...]
+    alternatives: tuple[tuple[QueryTerm, ...], ...]
     weight: float
 
 
@@ -189,11 +189,11 @@ def resolve(
     )
 
 
-def _term(text: str, is_negated: bool, lexeme: Lexeme | None) -> Term:
+def _term(text: str, is_negated: bool, lexeme: Lexeme | None) -> QueryTerm:
     weight = lexeme.importance if lexeme else UNKNOWN_WEIGHT
     if text in RESIDUAL:
         weight = RESIDUAL_WEIGHT
-    return Term(lexeme, is_negated, weight * (NEGATED_WEIGHT if is_negated else 1.0))
+    return QueryTerm(lexeme, is_negated, weight * (NEGATED_WEIGHT if is_negated else 1.0))
 
 
 def match(query: Resolved, entry: Found) -> Match | None:
@@ -245,7 +245,7 @@ def match(query: Resolved, entry: Found) -> Match | None:
 
 
 def _covered(
-    option: Sequence[Term], places: Mapping[str, int], negated: Mapping[str, int]
+    option: Sequence[QueryTerm], places: Mapping[str, int], negated: Mapping[str, int]
 ) -> tuple[float, tuple[int, ...], int]:
     total = got = 0.0
     found: list[int] = []

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 from django.db import connection
 
 from pipeline.codes.search.facets import Facets
-from pipeline.codes.search.families import CodeRow, Families, sided_texts
-from pipeline.codes.search.words import Word, words
+from pipeline.codes.search.families import Families, FamilyCode, sided_texts
+from pipeline.codes.search.words import SearchWord, words
 
 PART = 2_000
 """Rows in memory at a time."""
@@ -25,7 +25,7 @@ MAX_TERM = 250
 """Characters of a synonym that the index keeps; longer names are those of chemists."""
 
 
-Staged: TypeAlias = tuple[list[Word], list[int], list[str]]
+Staged: TypeAlias = tuple[list[SearchWord], list[int], list[str]]
 """An entry: its words, the ids of its codes, and the facets of each code."""
 
 
@@ -50,7 +50,7 @@ class StagedEntries:
         """Delete the file."""
         self._file.close()
 
-    def distinct(self) -> Iterator[list[Word]]:
+    def distinct(self) -> Iterator[list[SearchWord]]:
         """Yield the words of each entry, in any order."""
         for (key,) in self._file.execute("SELECT DISTINCT key FROM texts"):
             yield _words(key)
@@ -108,15 +108,15 @@ def _sided(system_key: str) -> set[str]:
     return sided_texts(displays)
 
 
-def _tree(system_key: str) -> Iterator[CodeRow]:
+def _tree(system_key: str) -> Iterator[FamilyCode]:
     """Yield every code of a system that has headings, without terms; nothing of another system."""
     for part in parts(_TREE, {"system": system_key}):
         yield from map(_code_row, part)
 
 
-def _code_row(row: tuple[Any, ...]) -> CodeRow:
+def _code_row(row: tuple[Any, ...]) -> FamilyCode:
     id_, code, display, parent, billable, kind, specimens, terms = row
-    return CodeRow(
+    return FamilyCode(
         id=id_,
         code=code,
         display=display,
@@ -128,7 +128,7 @@ def _code_row(row: tuple[Any, ...]) -> CodeRow:
     )
 
 
-def _key(of_text: list[Word]) -> str:
+def _key(of_text: list[SearchWord]) -> str:
     """Return words as a text from which `_words` reads the same words; a word has no spaces."""
     return " ".join(
         f"{word.is_negated + 2 * word.is_optional + 4 * word.is_joined}{word.text}"
@@ -136,9 +136,9 @@ def _key(of_text: list[Word]) -> str:
     )
 
 
-def _words(key: str) -> list[Word]:
+def _words(key: str) -> list[SearchWord]:
     return [
-        Word(each[1:], bool(flags & 1), bool(flags & 2), bool(flags & 4))
+        SearchWord(each[1:], bool(flags & 1), bool(flags & 2), bool(flags & 4))
         for each in key.split(" ")
         for flags in (int(each[0]),)
     ]

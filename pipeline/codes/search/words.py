@@ -44,7 +44,7 @@ _PHRASES = (("not elsewhere classified", "nec"), ("not otherwise specified", "no
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class SearchWord:
     """One word of a text."""
 
     text: str
@@ -77,12 +77,12 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def words(text: str) -> list[Word]:
+def words(text: str) -> list[SearchWord]:
     """Return the words of a text that carry meaning."""
     return list(words_of_tokens(tokens(plain(text))))
 
 
-def words_of_tokens(found: list[str]) -> Iterator[Word]:
+def words_of_tokens(found: list[str]) -> Iterator[SearchWord]:
     """Yield the words of tokens that carry meaning."""
     depth = negated_at = 0
     negates = False
@@ -114,9 +114,9 @@ def words_of_tokens(found: list[str]) -> Iterator[Word]:
 
 
 @lru_cache(maxsize=200_000)
-def _word(text: str, is_negated: bool, is_optional: bool, is_joined: bool = False) -> Word:
+def _word(text: str, is_negated: bool, is_optional: bool, is_joined: bool = False) -> SearchWord:
     """Return the one object of a word: a large system repeats each word many times."""
-    return Word(text, is_negated, is_optional, is_joined)
+    return SearchWord(text, is_negated, is_optional, is_joined)
 
 
 def _split_number(token: str) -> tuple[str, ...]:
