@@ -9,12 +9,13 @@ from pipeline.clinical.narrative.claims import reasons_for
 from pipeline.clinical.narrative.items import PartKind, SentencePart, items_of
 from pipeline.clinical.narrative.known import CitedEntity, known_of, singular
 from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
+from pipeline.clinical.narrative.statement import statement_of
 from pipeline.clinical.narrative.text import (
     has_control_characters,
     is_familiar,
     tokens_of,
 )
-from pipeline.clinical.narrative.told import Told, statement_of
+from pipeline.clinical.narrative.told import ToldStatement
 
 _LONGEST_TEXT = 2_000
 _CODES = {
@@ -152,7 +153,7 @@ def _steps(told: Sequence[CitedEntity], last: dict[str, int]) -> Iterator[str]:
         last[name] = max(step, last.get(name, 0))
 
 
-def _sources(told: Told, cited: Sequence[CitedEntity]) -> frozenset[int]:
+def _sources(told: ToldStatement, cited: Sequence[CitedEntity]) -> frozenset[int]:
     """Return the entities of a name: allergies where the sentence speaks of an allergy."""
     sources = told.name.sources
     allergies = frozenset(i for i in sources if cited[i].facts.category == "allergy")

@@ -10,7 +10,7 @@ from pipeline.clinical.narrative.known import CitedEntity, singular
 from pipeline.clinical.narrative.numbers import amount_reasons
 from pipeline.clinical.narrative.printed_dates import StatedDate
 from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
-from pipeline.clinical.narrative.told import Told
+from pipeline.clinical.narrative.told import ToldStatement
 
 _NOT_TAKEN = {"stopped", "on_hold", "not_started", "planned", "entered_in_error"}
 _STATUS_OF_CUE = {
@@ -40,7 +40,7 @@ _STOP_CONTEXT = {"until", "stopped", "discontinued", "through", "ended", "ending
 
 
 def reasons_for(
-    told: Told, candidates: Sequence[tuple[int, CitedEntity]]
+    told: ToldStatement, candidates: Sequence[tuple[int, CitedEntity]]
 ) -> tuple[list[str], frozenset[int]]:
     """Return why no candidate supports what is told, and the entities that the name covers.
 
@@ -88,7 +88,7 @@ def _order(indices: Sequence[int], known: Mapping[int, CitedEntity]) -> Iterator
 _Part = tuple[SentencePart, str]
 
 
-def _runs(told: Told) -> Iterator[list[_Part]]:
+def _runs(told: ToldStatement) -> Iterator[list[_Part]]:
     """Yield the parts in groups that begin with a number, or with a date if dates lead."""
     leading: list[_Part] = list(told.dates)
     run: list[_Part] = list(leading)
@@ -103,7 +103,7 @@ def _runs(told: Told) -> Iterator[list[_Part]]:
         yield run
 
 
-def _of_one(told: Told, parts: Sequence[_Part], known: CitedEntity) -> Iterator[str]:
+def _of_one(told: ToldStatement, parts: Sequence[_Part], known: CitedEntity) -> Iterator[str]:
     """Yield why one entity does not state what is told."""
     dated = [part for part in parts if part[0].kind is PartKind.DATE]
     yield from _negation(told, known)
@@ -133,7 +133,7 @@ def _of_one(told: Told, parts: Sequence[_Part], known: CitedEntity) -> Iterator[
             yield reason(UnsupportedReason.WORD, item.text)
 
 
-def _states_value(told: Told, parts: Sequence[_Part]) -> bool:
+def _states_value(told: ToldStatement, parts: Sequence[_Part]) -> bool:
     """Return whether the sentence gives the result: a name alone could state its opposite."""
     if told.kinds("high", "low", "normal", "abnormal", "critical"):
         return True
@@ -171,7 +171,7 @@ def _date_fits(stated: StatedDate, context: str, known: CitedEntity) -> bool:
     return False
 
 
-def _negation(told: Told, known: CitedEntity) -> Iterator[str]:
+def _negation(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds("negation")
     if known.facts.category == "immunization":
         cues = cues or told.kinds("not_started")
@@ -194,7 +194,7 @@ def _is_list_of_denials(cues: Sequence[SentencePart]) -> bool:
     return {cue.text for cue in cues} <= {"neither", "nor"}
 
 
-def _person(told: Told, known: CitedEntity) -> Iterator[str]:
+def _person(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds("family", "other")
     wanted = known.facts.experiencer if known.facts.experiencer in ("family", "other") else None
     kinds = {cue.phrase.kind for cue in cues}
@@ -214,7 +214,7 @@ def _person(told: Told, known: CitedEntity) -> Iterator[str]:
             yield reason(UnsupportedReason.PERSON, cue.text)
 
 
-def _certainty(told: Told, known: CitedEntity) -> Iterator[str]:
+def _certainty(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     said = {kind for kind in ("possible", "hypothetical") if told.kinds(kind)}
     wanted = known.certainty
     if wanted == "hypothetical" and known.facts.category in ("medication", "procedure"):
@@ -234,7 +234,7 @@ def _certainty(told: Told, known: CitedEntity) -> Iterator[str]:
         yield reason(UnsupportedReason.CERTAINTY, cues[0].text if cues else told.name.text)
 
 
-def _time(told: Told, known: CitedEntity, *, has_own_date: bool) -> Iterator[str]:
+def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Iterator[str]:
     historical = known.facts.temporality == "historical"
     ended = known.attribute("clinical_status") in ("resolved", "inactive", "remission")
     stopped = known.status == "stopped"
@@ -268,7 +268,7 @@ def _is_planned(known: CitedEntity) -> bool:
     return known.facts.temporality == "planned"
 
 
-def _status(told: Told, known: CitedEntity) -> Iterator[str]:
+def _status(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds(
         "stopped", "on_hold", "not_started", "in_error", "changed", "active", "started"
     )
@@ -312,7 +312,7 @@ def _is_plain_use(cue: SentencePart, known: CitedEntity) -> bool:
     return known.has(cue.words)
 
 
-def _category(told: Told, known: CitedEntity) -> Iterator[str]:
+def _category(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     is_allergy = known.facts.category == "allergy"
     cues = told.kinds("allergy")
     if is_allergy and not cues and not {"allergy", "allergic"} & set(told.name.words):
@@ -325,7 +325,7 @@ def _category(told: Told, known: CitedEntity) -> Iterator[str]:
             yield reason(UnsupportedReason.WORD, f"for {purpose.text}")
 
 
-def _interpretation(told: Told, known: CitedEntity) -> Iterator[str]:
+def _interpretation(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     for kind in ("high", "low", "normal", "abnormal", "critical"):
         for cue in told.kinds(kind):
             if kind in known.flags:
@@ -335,7 +335,7 @@ def _interpretation(told: Told, known: CitedEntity) -> Iterator[str]:
             yield reason(UnsupportedReason.FLAG, cue.text)
 
 
-def _details(told: Told, known: CitedEntity) -> Iterator[str]:
+def _details(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     for names, attribute in ((_SIDES, "laterality"), (_SEVERITIES, "severity")):
         for name in names:
             for cue in told.kinds(name):

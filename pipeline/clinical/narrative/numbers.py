@@ -8,7 +8,7 @@ from pipeline.clinical.narrative.amounts import StatedAmount, number_of
 from pipeline.clinical.narrative.items import PartKind, SentencePart
 from pipeline.clinical.narrative.known import CitedEntity, NumberRole
 from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
-from pipeline.clinical.narrative.told import Told
+from pipeline.clinical.narrative.told import ToldStatement
 
 _FROM = {"from", "previously", "instead", "formerly", "earlier", "than"}
 _RISES = {"increased", "raised", "increase", "increasing", "doubled", "uptitrated", "rose", "up"}
@@ -19,7 +19,7 @@ _FORMS = {"tablet", "tablets", "capsule", "capsules", "strength", "patch", "inha
 
 
 def amount_reasons(
-    told: Told, parts: Sequence[tuple[SentencePart, str]], known: CitedEntity
+    told: ToldStatement, parts: Sequence[tuple[SentencePart, str]], known: CitedEntity
 ) -> Iterator[str]:
     """Yield why the entity does not have the numbers, each in its meaning and unit."""
     roles: list[NumberRole] = []
@@ -82,7 +82,7 @@ def _wanted(words: set[str], after: str, known: CitedEntity) -> set[NumberRole]:
     return {NumberRole.DOSE, NumberRole.STRENGTH, NumberRole.TIMING}
 
 
-def _direction(told: Told, known: CitedEntity) -> Iterator[str]:
+def _direction(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     """Yield the word of a change whose direction contradicts the two doses."""
     doses = {
         role: amount
