@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative import check
 from pipeline.providers.local.narrative.answer import drafts
-from tests.support import narrative_prose, narrative_prose_held, narrative_prose_more
+from tests.support import (
+    narrative_cited,
+    narrative_prose,
+    narrative_prose_held,
+    narrative_prose_more,
+)
 from tests.support.narrative_facts import generated_sets
 from tests.support.narrative_mutations import ALTERATIONS
 
 Cited = tuple[EntityFacts, ...]
-FACTS = narrative_prose.FACTS | narrative_prose_held.FACTS
+FACTS = narrative_cited.FACTS | narrative_prose_held.FACTS
 PROSE = {
     "tuned": (*narrative_prose.USED, *narrative_prose_more.USED),
     "held": narrative_prose_held.USED,

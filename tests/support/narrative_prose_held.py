@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import date
 
 from pipeline.clinical.facts import EntityFacts
-from tests.support.narrative_prose import made_drug, made_fact
+from tests.support.narrative_cited import made_drug, made_fact
 
 FACTS: dict[str, EntityFacts] = {
     each.key: each

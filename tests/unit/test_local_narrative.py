@@ -12,8 +12,8 @@ from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative import check
 from pipeline.providers.local.narrative.answer import drafts, narrate
 from pipeline.providers.prompts import Question, read_prompt, render_narrative
+from tests.support.narrative_cited import FACTS, made_drug, made_fact
 from tests.support.narrative_facts import generated_sets
-from tests.support.narrative_prose import FACTS, made_drug, made_fact
 
 JUNE = date(2024, 6, 1)
 TOKEN = "0123456789abcdef"

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative import UnsupportedReason, check
+from tests.support.narrative_cited import FACTS, made_drug, made_fact
 from tests.support.narrative_judge import judged
-from tests.support.narrative_prose import FACTS, USED, made_drug, made_fact
+from tests.support.narrative_prose import USED
 
 REFUSED = [
     tuple(part.strip() for part in line.split("|", 1))
