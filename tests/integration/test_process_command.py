@@ -272,7 +272,7 @@ def test_a_tick_costs_as_many_statements_for_many_records_as_for_one(
         counts.append(len(asked))
         assert set(found) == set(ids)
 
-    assert counts == [5, 5]
+    assert counts == [4, 4]
 
 
 def test_an_outage_is_waited_out_for_ten_minutes(db: None, redis_db: redis.Redis) -> None:
