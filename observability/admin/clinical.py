@@ -21,7 +21,7 @@ from pipeline.models import (
 class CodeCandidateAdmin(ReadOnlyAdmin):
     """The shortlist of each entity. A code tells a diagnosis, so codes are PHI."""
 
-    phi = ("code", "display", "reason")
+    phi = ("code", "display", "term", "reason")
     list_display = ("id", "entity_id", "rank", "system", "system_version", "score")
     id_fields = ("entity_id", "healthcare_encounter_id", "shell_file_id")
     search_help_text = "The exact id of an entity, an encounter or a record"

@@ -24,8 +24,8 @@ EMPTY = {
     "CascadeChain", "ClinicalMetrics", "Code", "CodeCandidate", "CodeEntry", "CodeSystem",
     "CodeTerm", "CodeWord", "EnrichedEntity", "ExtractionFlight", "FileSweep", "Incident",
     "IncidentJob", "KeptReply", "NarrativeMetrics", "NarrativeResult", "NarrativeSentence",
-    "Pause", "PeriodicTaskRun", "RateLimitCounts", "RecordBatch", "RecordListItem", "Reuse",
-    "ReviewItem", "ZoneResult",
+    "Pause", "PeriodicTaskRun", "ProcessedDocument", "RateLimitCounts", "RecordBatch",
+    "RecordListItem", "Reuse", "ZoneResult",
 }  # fmt: skip
 
 

@@ -42,8 +42,9 @@ from tests.support.users import client_of
 
 OVERVIEW_STATEMENTS = 26
 """Two statements read the alarm of the audit and the counters of all lives of Redis."""
-RECORD_STATEMENTS = 23
-"""Four statements read the work items of the four passes that have some, and one the reuses."""
+RECORD_STATEMENTS = 24
+"""Four statements read the work items of the four passes, one the reuses, and one the results of
+the later passes."""
 FAILURES_STATEMENTS = 9
 MEMBERS_STATEMENTS = 8
 

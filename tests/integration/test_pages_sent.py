@@ -85,7 +85,7 @@ def test_the_limiter_reckons_with_attached_pages_and_learns_of_them_apart_from_t
     key = f"medproc:gate:{{gemini:{settings.GEMINI_MODEL}}}:ratios"
     learned: dict[bytes, bytes] = redis_db.hgetall(key)  # type: ignore[assignment]
     ratios = {name.decode(): float(kept.split()[0]) for name, kept in learned.items()}
-    modes = ("pass05-2-text", "pass05-2-pdf", "pass1-2-text", "pass1-2-pdf")
+    modes = ("pass05-3-text", "pass05-3-pdf", "pass1-3-text", "pass1-3-pdf")
     assert sorted(ratios) == sorted(modes)
     assert all(0.8 < ratios[mode] < 1.25 for mode in modes), ratios
 

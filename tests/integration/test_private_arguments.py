@@ -19,6 +19,9 @@ from tests.support import records
 from tests.support.databases import as_owner
 from tests.support.workers import until
 
+# One test passes the reference on the command line, and another test reads all command lines.
+pytestmark = pytest.mark.xdist_group("private-arguments")
+
 CANARY = "Canary, Jane *1931-02-03"
 
 

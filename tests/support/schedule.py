@@ -36,6 +36,7 @@ SECONDS: dict[str, int] = {
     "acceptance-altered": 12,
     "acceptance-liar": 11,
     "acceptance-many": 10,
+    "private-arguments": 10,
     "new_pass": 10,
     "acceptance-deployment": 9,
     "acceptance-phi": 9,
