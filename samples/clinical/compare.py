@@ -288,11 +288,11 @@ def _entries(
             yield Difference(f"list {kind}", f"{entry.name} is listed twice for one entity")
         missing = set(entry.encounters) - {places[id_] for id_ in ids}
         if missing:
-            yield Difference(f"list {kind}", f"{entry.name} lacks the encounters {sorted(missing)}")
+            what = f"{entry.name} lacks the encounters {sorted(missing)}"
+            yield Difference(f"list {kind}", what, missing=True)
         if entry.values is not None and len(set(ids)) != entry.values:
-            yield Difference(
-                f"list {kind}", f"{entry.name} has {len(set(ids))} results, not {entry.values}"
-            )
+            what = f"{entry.name} has {len(set(ids))} results, not {entry.values}"
+            yield Difference(f"list {kind}", what, missing=len(set(ids)) < entry.values)
     wanted = {*optional, *(entry.name for entry in listed)}
     for _, found in items:
         if found and not found & wanted and kind != "medication":
