@@ -179,7 +179,7 @@ def _pages(node: Node) -> tuple[int, int] | None:
 
 
 def _related(root: Node, node: Node) -> list[tuple[str, list[Node]]]:
-    """Return the nodes of later passes about an encounter, or the encounter of such a node.
+    """Return the related nodes: of an encounter its zones and narrative, of these their encounter.
 
     Nodes are grouped by their pass.
     """

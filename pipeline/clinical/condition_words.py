@@ -228,7 +228,7 @@ POSSIBILITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
                    r"|likely|tentative)\b", re.I),
     ),
 )  # fmt: skip
-"""What kind of possibility a text states; any other possibility is `unconfirmed`."""
+"""Words of a possible diagnosis, with its verification status. Other words mean `unconfirmed`."""
 CONFIRMED = re.compile(
     r"\b(?:(?:biopsy|culture|pathology|lab|PCR|histolog\w+|angiograph\w+)[- ])?"
     r"(?:confirmed|proven)\b",

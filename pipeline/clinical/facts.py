@@ -102,7 +102,7 @@ class EntityFacts:
 
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> EntityFacts:
-        """Return the facts that `as_json` wrote. Scores and reasons of candidates are left out."""
+        """Return the facts that `as_json` wrote. The candidates have no score and no reason."""
         values = dict(stored)
         for name in ("entity_date", "encounter_date"):
             if name in values:

@@ -106,7 +106,7 @@ def unit_of(printed: str) -> str:
 
 
 def denominator_of(printed: str) -> str:
-    """Return the UCUM code of what a rate refers to. Raises KeyError for other words."""
+    """Return the UCUM code of the unit behind `per`, as `kg`. Raises KeyError for other words."""
     return _DENOMINATORS[printed]
 
 

@@ -113,7 +113,7 @@ def _one_line(text: str | None) -> str | None:
 
 
 def _indication(text: str | None) -> str | None:
-    """Return the reason; a length of time is none."""
+    """Return the reason of a medication; None for a length of time, as in `for 7 days`."""
     words = _one_line(text)
     return None if words is None or _NO_INDICATION.fullmatch(words) else words
 

@@ -314,7 +314,7 @@ def _read_days(low: str, found: _FoundTiming) -> bool:
 
 
 def _read_slots(low: str, found: _FoundTiming) -> bool:
-    """Read pieces per time of the day (`1-0-1`); equal pieces of one are times per day."""
+    """Read the pieces for each time of the day: `1-0-1` is one piece, twice a day."""
     if not _SLOTS.fullmatch(low):
         return False
     slots = [each.strip() for each in low.split("-")]

@@ -26,7 +26,7 @@ _GENERAL_PERSONS = {
 _START_WORDS = {"start", "started", "begin", "began", "initiate", "initiated", "new", "newly"}
 _AGAIN_WORDS = {"resume", "resumed", "restart", "restarted", "resuming", "resumes"}
 _MOST_RUNS = 40
-"""Numbers that one name may have; more of them are no prose."""
+"""Numbers that one name may have. A text with more numbers is no prose and is refused."""
 _LONGEST_RUN = 5
 """Numbers that one entity may have in a sentence: value, conversion, range, dose, strength."""
 _GOES_ON = {"continued", "continues", "continue", "remains", "ongoing", "maintained", "current"}
@@ -116,8 +116,7 @@ def _of_one(told: ToldStatement, parts: Sequence[_Part], known: CitedEntity) -> 
     yield from _details(told, known)
     yield from amount_reasons(told, parts, known)
     for item, context in dated:
-        assert item.date is not None  # noqa: S101 - a part of this kind has a date
-        if not _date_fits(item.date, context, known):
+        if item.date is None or not _date_fits(item.date, context, known):
             yield reason(UnsupportedReason.DATE, item.text)
     if known.facts.category in ("lab", "vital") and not _states_value(told, parts):
         yield reason(UnsupportedReason.NUMBER, f"no value of {told.name.text}")

@@ -25,7 +25,7 @@ class Spellings:
         """Return the code of a spelling without blanks."""
         return self.exact.get(spelling) or self.folded.get(spelling.casefold())
 
-    def _add(self, spelling: str, code: str) -> None:
+    def add(self, spelling: str, code: str) -> None:
         is_exact = spelling.startswith("=")
         rows, key = (self.exact, spelling[1:]) if is_exact else (self.folded, spelling.casefold())
         if rows.setdefault(key, code) != code:
@@ -51,7 +51,7 @@ def sections() -> dict[str, Spellings]:
         elif line.strip() and not line.startswith("#"):
             code, _, spellings = line.partition(";")
             for spelling in spellings.split("|"):
-                current._add(plain(spelling), code.strip())  # noqa: SLF001  # the only writer
+                current.add(plain(spelling), code.strip())
     return found
 
 

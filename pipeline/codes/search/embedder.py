@@ -1,6 +1,6 @@
 """Vectors for texts: the interface, and hashed character n-grams, which need no model.
 
-Texts that differ by a few characters have near vectors, so a word with errors of OCR is found.
+The vectors of similar texts are near each other. So the search finds a word that OCR misread.
 """
 
 from __future__ import annotations

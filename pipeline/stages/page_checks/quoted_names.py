@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from pipeline.providers.local.names.lexicon import lexicon
 from pipeline.providers.local.text.tokens import normal, tokenize
-from pipeline.providers.schemas import Category
 
 PLAIN = frozenset(
     {"of", "the", "and", "or", "with", "in", "to", "a", "an", "for", "due", "by", "on"}
@@ -75,7 +74,7 @@ add them only beside a listed form."""
 
 
 @lru_cache(maxsize=4_096)
-def is_named(name: str, text: str, category: Category) -> bool:
+def is_named(name: str, text: str, category: str) -> bool:
     """Return whether `text` prints `name`, or words of which `name` is the normal form."""
     wanted = _words(name) - PLAIN
     shown = _words(text)
@@ -143,7 +142,7 @@ _KINDS = (frozenset({"condition", "symptom"}), frozenset({"medication", "allergy
 
 
 @lru_cache(maxsize=4_096)
-def _expanded(text: str, category: Category) -> frozenset[str]:
+def _expanded(text: str, category: str) -> frozenset[str]:
     """Return the words that abbreviations and other names of drugs in a text stand for.
 
     The lexicon groups other terms by relation, not by meaning, so their groups prove nothing.

@@ -19,7 +19,7 @@ from pipeline.clinical.page_text.rows import QuotedText
 from pipeline.clinical.page_text.spellings import fold, occurs, places
 from pipeline.providers.local.enrichment.code_choice import choose
 from pipeline.providers.local.text.tokens import normal
-from pipeline.providers.schemas import Category, FoundAttributes, FoundEntity
+from pipeline.providers.schemas import FoundAttributes, FoundEntity
 from pipeline.stages.page_checks import flag_forms, quoted_names
 from pipeline.stages.page_checks.quote_checks import not_in_quote
 
@@ -63,9 +63,8 @@ def _beside(evidence: Evidence) -> str:
 
 
 def _named(said: str, facts: EntityFacts, evidence: Evidence) -> bool:
-    category: Category = facts.category  # type: ignore[assignment]  # as in `_is_in_quote`
     texts = (evidence.quote, facts.name)
-    if any(quoted_names.is_named(said, text, category) for text in texts):
+    if any(quoted_names.is_named(said, text, facts.category) for text in texts):
         return True
     chosen = choose(facts, evidence).code
     return chosen is not None and _words(said) == _words(chosen.display)
@@ -292,9 +291,8 @@ def is_same(name: str, one: str, other: str, facts: EntityFacts) -> bool:
     if name == "verification":
         return {one.lower(), other.lower()} <= _POSSIBLE
     if name in ("ingredient", "substance", "product"):
-        category: Category = facts.category  # type: ignore[assignment]  # as in `_is_in_quote`
-        return quoted_names.is_named(one, other, category) or quoted_names.is_named(
-            other, one, category
+        return quoted_names.is_named(one, other, facts.category) or quoted_names.is_named(
+            other, one, facts.category
         )
     if name == "reaction":
         return bool(_words(one) & _words(other))
@@ -313,8 +311,7 @@ def is_covered(name: str, said: str, read: str, facts: EntityFacts) -> bool:
         shown = sig_forms.frequencies(read)
         return bool(sig_forms.frequencies(said)) and sig_forms.same_frequency(said, shown)
     if name in ("ingredient", "substance", "product"):
-        category: Category = facts.category  # type: ignore[assignment]  # as in `_is_in_quote`
-        return quoted_names.is_named(said, read, category)
+        return quoted_names.is_named(said, read, facts.category)
     if name == "reaction":
         return _words(said) <= _words(read)
     if name in _PARTLY:
