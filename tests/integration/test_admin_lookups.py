@@ -156,7 +156,11 @@ def test_a_page_that_takes_too_long_says_so(
     monkeypatch.setattr(decorators, "PAGE_DEADLINE_MS", 100)
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE shell_files RENAME TO kept")
-        cursor.execute("CREATE VIEW shell_files AS SELECT kept.* FROM pg_sleep(60), kept")
+        # Without OFFSET 0 the planner may begin with the empty table, and then nothing sleeps.
+        cursor.execute(
+            "CREATE VIEW shell_files AS"
+            " SELECT kept.* FROM pg_sleep(60) LEFT JOIN kept ON true OFFSET 0"
+        )
         cursor.execute("GRANT SELECT ON shell_files TO PUBLIC")
 
     with caplog.at_level(logging.INFO):
