@@ -153,11 +153,17 @@ FREQUENCY = re.compile(
 _LENGTH = (
     r"(?:\d+(?:[ ]?(?:-|–|to)[ ]?\d+)?|an?|one|two|three|four|five|six|seven|ten|fourteen|several)"
 )
+BARE_COUNT = re.compile(
+    r"(?<!\w)[x×][ ]?(?:[2-9]|1[0-2])(?=[ ]*(?:[,;.)]|prn\b|as[ ]needed|for[ ](?!\d)|max\b|$))",
+    re.I,
+)
+"""A number without its unit: doses beside an interval (`q5min x3`), otherwise days or doses."""
 DURATION = re.compile(
     r"(?<!\w)(?:"
     rf"(?:for|x|×|during|over)[ ]?(?:(?:a[ ]total[ ]of|the[ ](?:first|next|following)|another)[ ])?"
     rf"{_LENGTH}[ ]?-?(?:(?:more|additional|full)[ ])?"
     r"(?:days?|d|nights?|weeks?|wks?|months?|mos?|years?|doses|hours?|hrs?|minutes?|mins?|cycles?)"
+    rf"|{BARE_COUNT.pattern}"
     r"|(?:on[ ])?day[ ]\d+(?:[ ]of[ ]|[ ]?/[ ]?)\d+(?:[ ]days)?"
     r"|(?:on[ ])?(?:days?|weeks?)[ ]\d+(?:[ ]?(?:-|–|to|and|through)[ ]?\d+)?"
     r"|until[ ](?:off|finished|gone|completed?|done)"

@@ -16,6 +16,7 @@ from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.clinical.medications.amounts import ReadDose, dose_of, strength_of
 from pipeline.clinical.medications.daily_dose import daily_dose
 from pipeline.clinical.medications.dose_units import UnitKind, kind_of_code
+from pipeline.clinical.medications.sig import BARE_COUNT
 from pipeline.clinical.medications.sig_forms import route_word
 from pipeline.clinical.medications.status import status_of
 from pipeline.clinical.medications.timing import DOSE_COUNT, ReadTiming, timing_of
@@ -121,6 +122,8 @@ def _indication(text: str | None) -> str | None:
 def _with_count(timing: ReadTiming, quote: str) -> ReadTiming:
     """Add the total number of doses that only the quote prints (`q12h x 3 doses`)."""
     counts = {m["n"] for m in DOSE_COUNT.finditer(quote) if m["n"].isdigit()}
+    if timing.timing.period_unit in ("min", "h"):
+        counts |= {m.group().lstrip("xX× ") for m in BARE_COUNT.finditer(quote)}
     if not timing.is_understood or timing.timing.count is not None or len(counts) != 1:
         return timing
     known = timing.timing.model_copy(update={"count": int(counts.pop())})

@@ -59,9 +59,48 @@ _LONG_AGO = (
     r"(?:in (?:[a-z]+ )?(?:19|20)\d\d|(?:\d+|two|three|four|five|six|seven|eight|nine|ten|many"
     r"|several) years? ago|years ago|decades ago)"
 )
+_AGAIN = r"(?:recurrences?|relapses?|re-?occurrences?|return)"
+_AGAIN_KINDS = (
+    rf"(?:(?:any|further|known|local|regional|distant|clinical|definite|obvious|biochemical"
+    rf"|radiographic|radiologic|systemic|nodal|symptomatic|significant|interval|new|early|late"
+    rf"|{_PROOF}|of|for|or) )*?"
+)
+_LINK = r"(?:of|from|in|with|for|to|and|or|but|the|an?|any|no|not|history|hx|risk)"
 _EPISODE = r"(?:episodes?|attacks?|flares?(?:[- ]up)?|bouts?|occurrences?|events?|one|exacerbation)"
 
 STATEMENTS: tuple[tuple[str, str], ...] = (
+    # What does not come back was there.
+    (
+        "PAST_POST",
+        (
+            rf"(?:[,;(:–—-] ?|\b)(?:(?:and|but|with|now|so far|currently) )*\b(?:no|without)"
+            rf" {_AGAIN_KINDS}(?:recurrences?|relapses?)\b"
+            r"(?! (?:of|in|risk|rate|score)\b)|\bNED\b"
+            r"|\b(?:has|have|had|did|does) (?:not|never) (?:since )?(?:recur(?:red)?|relapsed?"
+            r"|return(?:ed)?|come back)\b"
+        ),
+    ),
+    (
+        "PAST",
+        (
+            r"\b(?:no|without|denies|denied|negative for|free (?:of|from)|never had|not had)"
+            rf" {_AGAIN_KINDS}{_AGAIN}(?: (?:of|in)(?: (?:the|his|her|their))?)\b"
+            rf"|\b(?:no|without) {_AGAIN_KINDS}"
+            rf"(?=(?:(?!{_LINK} )[a-z][a-z-]* ){{1,4}}(?:recurrences?|relapses?)\b)"
+        ),
+    ),
+    (
+        "NOT_POST",
+        (
+            r"\b(?:since|later|subsequently|then|ultimately|eventually|now|finally)"
+            rf"(?: (?:been|{_BE}|found to be))* (?:refuted|disproven|disproved|ruled out|excluded"
+            r"|retracted|rescinded|overturned|incorrect|wrong)\b(?! (?:for|of)\b)"
+        ),
+    ),
+    (
+        "PAST_POST",
+        r"(?:[:(–—-] ?|\b)(?:positive |documented )?(?:history|hx) of (?:the )?disease\b",
+    ),
     # The tasks and the refusals that a verb in between would hide.
     (
         "NEUTRAL",

@@ -84,6 +84,7 @@ _FIRM = frozenset({
     "acute", "chronic", "subacute", "recurrent", "exacerbation", "left", "right", "bilateral",
     "persistent", "paroxysmal", "congenital", "secondary", "postoperative", "neonatal",
     "uncontrolled", "decompensated", "metastatic", "malignant", "benign", "open", "closed",
+    "remission", "relapse", "relapsed",
 })  # fmt: skip
 """Details that no code leaves out."""
 _LEADS = frozenset({

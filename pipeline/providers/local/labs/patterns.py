@@ -92,6 +92,8 @@ FLAG = (
 )
 EARLY_FLAG = r"(?:HH|LL|H|L|HI|LO|HIGH|LOW|High|Low|CRIT|Critical|CRITICAL|[↑↓▲▼]{1,2}|\*{1,2})"
 """A flag that may be printed between the name and the value."""
+MISREAD = r"[.,](?!O2\b)[OoQIlSBZ](?![A-Za-z])|[OoQIlSBZ](?![A-Za-z%°/])"
+"""A letter that OCR reads in place of a digit: `13.O`, `1O2`. The number is not known then."""
 RAISED = "¹²³⁴⁵⁶⁷⁸⁹⁰ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏ"
 """Raised figures and letters, which number the notes of a page."""
 MARK = (

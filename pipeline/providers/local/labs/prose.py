@@ -20,6 +20,7 @@ from pipeline.providers.local.labs.dated_values import (
 from pipeline.providers.local.labs.patterns import (
     BETWEEN,
     BOUND,
+    MISREAD,
     NUM,
     POWER,
     RANGE_LABEL,
@@ -105,6 +106,7 @@ _MORE_THAN_BEFORE = re.compile(
 _VALUE = re.compile(
     rf"(?P<value>[1-4]\+(?!\d)|{TITER}|(?:{SIGN}[ ]?)?(?:{NUM})(?:[kK](?!\w))?)"
     rf"(?![\d/]|'?s\b|[.,]\d|[:;]\d|-\d"
+    rf"|{MISREAD}"
     rf"|[ ]?(?:-|–|to)[ ]?{SIGN}?\d+(?:\.\d+)?[ ]?(?:mg|mcg|units)\b(?!/)"
     rf"|[ ]+(?!{POWER})\d+(?:\.\d+)?(?![\d/:.-]"
     r"|[ ]?(?:hours?|hrs?|days?|weeks?|months?|years?|units?)\b)"

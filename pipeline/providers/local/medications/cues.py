@@ -79,7 +79,9 @@ _BEFORE: tuple[tuple[State, str], ...] = (
     (
         State.NOT_TAKEN,
         (
-            r"\b(?:avoid(?:ed|ing)?|never[ ](?:take|took|taken|takes|started|filled|used"
+            r"\b(?:den(?:y|ies|ied|ying)[ ](?:any[ ]|current(?:ly)?[ ]|recent(?:ly)?[ ]|ever[ ]"
+            r"|the[ ])*(?:use[ ]of|taking|using|being[ ]on|having[ ]taken)"
+            r"|avoid(?:ed|ing)?|never[ ](?:take|took|taken|takes|started|filled|used"
             r"|been[ ]on|tried"
             r"|begun|received|given)|(?:do|did|does|has|had|have|was|is|should|will|would|to)"
             r"(?:[ ]not|n't)[ ](?:yet[ ])?(?:been[ ])?(?:take|taking|taken|use|using|restart|give"

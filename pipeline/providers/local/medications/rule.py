@@ -46,6 +46,8 @@ _SIG_ONLY = re.compile(
     r"(?<![\w-])([A-Za-z][A-Za-z-]{4,})[ ]+(?=\(?\d[\d,.]*[ ]?"
     r"(?:mg|mcg|[µμ]g|units|mEq|puffs?)(?:/kg)?(?![\w/]))"
 )
+_VERB = re.compile(r"(?:(?<!f)ed|ing)$|^(?:transfus|infus|administer|deliver|bolus|give)\w*$")
+"""A word that names no drug beside an amount: `Transfused 2 units`. `-fed` ends a brand."""
 _UNKNOWN = re.compile(r"(?<![\w-])[A-Za-z][A-Za-z-]{4,}(?![\w-])")
 _INITIAL = re.compile(r"(?:\b[A-Z]\.|\b(?:Dr|Mr|Mrs|Ms)\.?)[ ]$")
 _TITLE = re.compile(r",[ ]*(?:RN|MD|DO|NP|PA|PA-C|LPN|PharmD|ARNP|CRNP|DNP|MA)(?!\w)")
@@ -299,6 +301,8 @@ def read_unknown_drugs(reading: DocumentState) -> None:
     for m in _SIG_ONLY.finditer(reading.text):
         start, end = m.span(1)
         word = m[1].lower()
+        if _VERB.search(word):
+            continue
         if reading.is_claimed(start, end) or word in words("common_words.txt") | words(
             "not_drugs.txt"
         ):

@@ -257,7 +257,8 @@ class _StepReader(StepCursor):
         return self._text[self._after_aside : start].strip(" /") != ""
 
     def _joins(self, end: int, start: int) -> bool:
-        between = " ".join(self._text[end:start].split()).lower()
+        # A length between a rate and its condition belongs to both: `q6h x 5 days prn`.
+        between = " ".join(DURATION.sub(" ", self._text[end:start]).split()).lower()
         return between in ("", ",", "and", "&", ", and", "(", "at", "-", "in", "plus")
 
     def _change_frequency(self, step: DoseStep, m: re.Match[str]) -> None:

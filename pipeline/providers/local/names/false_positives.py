@@ -202,7 +202,15 @@ _NOT_BEHIND: dict[str, str] = {
     "panic": r"[ ]+(?:value|level)",
     "cold": r"[ ]+(?:pack|compress\w*|water|chain)",
 }
+_EAR_BEFORE = (
+    r"\b(?:hearing|ears?|otitis|otorrh\w+|otalgia|tinnitus|cerumen|tympan\w+|TMs?|mastoid\w*"
+    r"|externa|media|audi\w+|hypoacusis|presbycusis|drops?|gtts?|canal|BPPV|SNHL|myringotomy"
+    r"|perforation|tubes?)\b[^.;:\n]{0,30}$"
+)
+"""Words before `AD` (auris dextra) and `AU`, the right ear and both ears."""
 _NOT_BEFORE: dict[str, str] = {
+    "ad": _EAR_BEFORE,
+    "au": _EAR_BEFORE,
     "ed": r"\b(?:the|in|to|from|this|our|at|via|outside)[ ]+$",
     "frequency": r"\b(?:respiratory|heart|dosing|high|low|radio|visit)[ ]+$",
     "discharge": (
@@ -226,7 +234,7 @@ _NOT_BEFORE: dict[str, str] = {
     "hot": r"\bif[ ]+$",
     "surgery": r"\b(?:consult|general)[ ]+$",
     "infusion": r"\b(?:mg|mcg|units)\b.{0,20}$|\b(?:saline|dopamine|insulin|heparin)[ ]+$",
-    "disease": r"\b(?:history[ ]of[ ]present|burden[ ]of)[ ]+$",
+    "disease": r"\b(?:history[ ]of[ ]present|burden[ ]of|(?:history|hx|h/o)[ ]of)[ ]+$",
     "illness": r"\b(?:present|of[ ]this|history[ ]of)[ ]+$",
     "delivery": r"\b(?:drug|oxygen|medication|care|home)[ ]+$",
 }

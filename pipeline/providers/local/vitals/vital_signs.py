@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 _TO = r"[ ]?(?:-|–|to)[ ]?"
 _NEAR = r"(?:(?:low|mid|high|upper)[ -])?"
-_END = r"(?![A-Za-z0-9_°%+*/?]|[.,:;][0-9]|[ ]?[-–][ ]?[0-9]|[ ]?/[ ]?[0-9])"
-_UNIT_END = r"(?![A-Za-z0-9_°%+*?]|[.,:;][0-9]|[ ]?[-–][ ]?[0-9])"
+_MISREAD = r"[.,](?!O2\b)[OoQIlSBZ](?![A-Za-z])"
+"""A letter that OCR reads in place of a digit: `98.O`."""
+_END = rf"(?![A-Za-z0-9_°%+*/?]|[.,:;][0-9]|{_MISREAD}|[ ]?[-–][ ]?[0-9]|[ ]?/[ ]?[0-9])"
+_UNIT_END = rf"(?![A-Za-z0-9_°%+*?]|[.,:;][0-9]|{_MISREAD}|[ ]?[-–][ ]?[0-9])"
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _OWN_WEIGHT = (
     r"(?:(?:estimated[ ])?dry|(?:predicted|ideal|adjusted|lean|usual|estimated|reported|stated"
