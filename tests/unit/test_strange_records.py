@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.enriched_text import facts_of
+from tests.support.enriched_text import enriched_in, facts_of
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,146 @@ def test_an_allergen_that_is_tolerated_since_is_refuted() -> None:
 
 def test_an_immunity_is_no_disease() -> None:
     assert [f.name for f in facts_of("Rubella immune.") if f.category == "condition"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("No recurrence of melanoma.", "melanoma"),
+        ("Without recurrence of atrial fibrillation.", "atrial fibrillation"),
+        ("No relapse of lymphoma.", "lymphoma"),
+        ("No seizure recurrence since 2019.", "seizure"),
+        ("Melanoma excised 2012, no recurrence.", "Melanoma"),
+        ("Colon cancer s/p resection 2015 without evidence of recurrence.", "Colon cancer"),
+        ("Prostate cancer: no biochemical recurrence.", "Prostate cancer"),
+        ("Pancreatitis has not recurred.", "Pancreatitis"),
+        ("Breast cancer 2018, NED.", "Breast cancer"),
+        ("Varicella: history of disease.", "Varicella"),
+    ],
+)
+def test_what_does_not_come_back_is_past_and_not_denied(text: str, name: str) -> None:
+    (found,) = [each for each in facts_of(text) if each.name == name]
+
+    assert (found.negated is True, found.temporality) == (False, "historical")
+
+
+@pytest.mark.parametrize("text", ["No fever or recurrence of chest pain.", "No fever. Recurrence."])
+def test_a_denial_beside_a_recurrence_stays_a_denial(text: str) -> None:
+    fever = facts_of(text)[0]
+
+    assert (fever.name, fever.negated) == ("fever", True)
+
+
+def test_a_recurrence_is_no_history() -> None:
+    (melanoma,) = facts_of("Recurrence of melanoma.")
+
+    assert melanoma.temporality is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Previously diagnosed with lupus, since refuted by rheumatology.",
+        "Lupus was suspected and subsequently excluded.",
+        "Lupus diagnosis later found to be wrong.",
+    ],
+)
+def test_a_diagnosis_that_was_taken_back_later_is_denied(text: str) -> None:
+    assert [each.negated for each in facts_of(text)] == [True]
+
+
+@pytest.mark.parametrize(
+    "text", ["Hearing loss AD.", "Cerumen impaction AU.", "Otitis externa AD, improving."]
+)
+def test_an_abbreviation_of_an_ear_is_no_disease(text: str) -> None:
+    assert len(facts_of(text)) == 1
+
+
+def test_alzheimer_disease_keeps_its_abbreviation() -> None:
+    assert facts_of("History of AD.")[0].name == "AD"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Transfused 2 units PRBC overnight.",
+        "Infused 10 mg over one hour.",
+        "Transfuse 1 units if symptomatic.",
+    ],
+)
+def test_a_verb_beside_an_amount_is_no_drug(text: str) -> None:
+    assert [each for each in facts_of(text) if each.category == "medication"] == []
+
+
+def test_an_unlisted_name_beside_an_amount_is_still_a_drug() -> None:
+    assert [each.name for each in facts_of("Zorbafed 60 mg BID")] == ["Zorbafed"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hemoglobin 13.O g/dL",
+        "Glucose 1O2 mg/dL",
+        "BUN 1.I",
+        "Temp 98.O F",
+        "Temp 37.l C",
+        "Weight 70.S kg",
+    ],
+)
+def test_a_letter_inside_a_number_leaves_the_number_out(text: str) -> None:
+    assert [each.value for each in facts_of(text) if each.value] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("BP 120/80.O2 sat 98%", ["120/80", "98"]),
+        ("Hgb 13.Plt 200.", ["13", "200"]),
+        ("Temp 98.6 F", ["98.6"]),
+    ],
+)
+def test_the_next_name_directly_behind_a_number_is_no_letter_of_the_number(
+    text: str, values: list[str]
+) -> None:
+    assert [each.value for each in facts_of(text)] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "is_as_needed", "count"),
+    [
+        ("Nitroglycerin 0.4 mg SL q5min x3 prn chest pain", True, 3),
+        ("Lorazepam 1 mg PO q4h x 2 PRN", True, 2),
+        ("Oxycodone 5 mg PO q6h x 3 days PRN pain", True, None),
+        ("Ondansetron 4 mg q8h for 2 days as needed", True, None),
+        ("Ketorolac 15 mg IV q6h x 4.", False, 4),
+        ("Metformin 500 mg BID x3 months", False, None),
+    ],
+)
+def test_a_length_hides_neither_the_need_nor_the_number_of_doses(
+    text: str, is_as_needed: bool, count: int | None
+) -> None:
+    timing = enriched_in(text)[0][1].attributes["timing"]
+
+    assert (timing["as_needed"], timing.get("count")) == (is_as_needed, count)
+
+
+def test_a_drug_as_needed_for_some_days_has_no_daily_dose() -> None:
+    _, oxycodone = enriched_in("Oxycodone 5 mg PO q6h x 3 days PRN pain")[0]
+
+    assert "daily_dose" not in oxycodone.attributes
+
+
+@pytest.mark.parametrize("text", ["Denies taking tramadol.", "Denies any use of tramadol."])
+def test_a_drug_whose_use_is_denied_is_not_active(text: str) -> None:
+    (tramadol,) = facts_of(text)
+
+    assert (tramadol.negated, tramadol.status) == (True, "not_started")
+
+
+@pytest.mark.parametrize(
+    "line", ["Latex - no known", "Latex: none known", "Latex: no known allergy", "Latex -- none"]
+)
+def test_an_allergen_without_a_known_allergy_is_denied(line: str) -> None:
+    sulfa, latex = facts_of(f"ALLERGIES\nSulfa - rash\n{line}")
+
+    assert (sulfa.negated, latex.negated) == (None, True)

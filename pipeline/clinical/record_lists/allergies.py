@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from pipeline.clinical.record_lists import summaries
@@ -15,6 +17,16 @@ from pipeline.clinical.record_lists.items import (
 from pipeline.clinical.record_lists.medications import TAKEN
 from pipeline.clinical.record_lists.statements import is_historical, medication_status
 from pipeline.clinical.record_lists.subjects import drug_name, normalised
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoDrugAllergies:
+    """The encounters that state `no known drug allergies`, and the allergens that are drugs."""
+
+    days: Sequence[date | None]
+    """First day of each such encounter."""
+    drugs: frozenset[str]
+    """Names of allergens, as `normalised` gives them. `NKDA` says nothing about food or latex."""
 
 
 def summary(affirmed: Sequence[ListedFact], denied: Sequence[ListedFact]) -> dict[str, Any]:
@@ -55,8 +67,7 @@ def contradictions(
         message = f"{name}: an allergy is stated and denied"
         kind = ContradictionKind.ALLERGIC_AND_TOLERATED
         found.append(contradiction(kind, message, [*affirmed, *denied]))
-    days = [each.day for each in affirmed]
-    first = None if None in days else min(day for day in days if day is not None)
+    first = _first_day(affirmed)
     keys = {key for each in affirmed for key in _substances(each)}
     members = {
         each.entity_id: each
@@ -70,6 +81,28 @@ def contradictions(
         kind = ContradictionKind.ALLERGIC_AND_TAKEN
         found.append(contradiction(kind, message, [*affirmed, *members.values()]))
     return found
+
+
+def without_allergies(
+    name: str, affirmed: Sequence[ListedFact], stated: NoDrugAllergies
+) -> list[Contradiction]:
+    """Return statements of no known drug allergies, on or after the first day of the allergy."""
+    if not stated.drugs & {key for each in affirmed for key in _substances(each)}:
+        return []
+    first = _first_day(affirmed)
+    days = [day for day in stated.days if first is None or day is None or day >= first]
+    if not days:
+        return []
+    known = sorted({day.isoformat() for day in days if day is not None})
+    when = f" on {', '.join(known)}" if known else ""
+    message = f"{name}: an allergy is stated, and no known drug allergies{when}"
+    return [contradiction(ContradictionKind.ALLERGIC_AND_TOLERATED, message, affirmed)]
+
+
+def _first_day(facts: Sequence[ListedFact]) -> date | None:
+    """Return the first day of some facts; None if one of them has no day."""
+    days = [each.day for each in facts]
+    return None if None in days else min(day for day in days if day is not None)
 
 
 def taken_by_substance(medications: Sequence[ListedFact]) -> dict[str, list[ListedFact]]:

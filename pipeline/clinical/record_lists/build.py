@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from pipeline.clinical.record_lists import allergies, lab_series, medications, problems
+from pipeline.clinical.record_lists.allergies import NoDrugAllergies
 from pipeline.clinical.record_lists.exclusions import Notes, excluded_pairs
 from pipeline.clinical.record_lists.items import (
     Contradiction,
@@ -32,12 +33,17 @@ from pipeline.clinical.record_lists.summaries import name_of
 _ICD = "ICD10CM"
 
 
-def record_lists(facts: Sequence[ListedFact], notes: Notes | None = None) -> list[ListItem]:
+def record_lists(
+    facts: Sequence[ListedFact],
+    notes: Notes | None = None,
+    no_drug_allergies: NoDrugAllergies | None = None,
+) -> list[ListItem]:
     """Return the entries of all lists: problems, medications, allergies, lab series.
 
     Only accepted entities of the patient support an entry. A denied fact never makes an entry, but
     it supports a contradiction. Entities with flags of Pass 2 are listed with their flags. `notes`
-    has the Excludes1 notes of the codes, without the system.
+    has the Excludes1 notes of the codes, without the system. `no_drug_allergies` names the
+    encounters that state `no known drug allergies`.
     """
     stated = [(fact, said) for fact in facts if (said := statement_of(fact)) is not None]
     of_kind: dict[ListKind, dict[ListedFact, ListStatement]] = {kind: {} for kind in ListKind}
@@ -54,7 +60,7 @@ def record_lists(facts: Sequence[ListedFact], notes: Notes | None = None) -> lis
         items = [
             item
             for members in group(subjects(of_kind[kind])).values()
-            if (item := _item(kind, members, of_kind[kind], taken)) is not None
+            if (item := _item(kind, members, of_kind[kind], taken, no_drug_allergies)) is not None
         ]
         if kind is ListKind.PROBLEM and notes:
             items = _with_excluded_codes(items, of_kind[kind], notes)
@@ -67,6 +73,7 @@ def _item(
     members: Sequence[ListedFact],
     said: dict[ListedFact, ListStatement],
     taken: dict[str, list[ListedFact]],
+    no_drug_allergies: NoDrugAllergies | None,
 ) -> ListItem | None:
     affirmed = [each for each in members if said[each] is ListStatement.AFFIRMED]
     denied = [each for each in members if said[each] is ListStatement.DENIED]
@@ -84,6 +91,8 @@ def _item(
     elif kind is ListKind.ALLERGY:
         summary = allergies.summary(affirmed, denied)
         contradictions = allergies.contradictions(name, affirmed, denied, taken)
+        if no_drug_allergies is not None:
+            contradictions += allergies.without_allergies(name, affirmed, no_drug_allergies)
     else:
         summary = lab_series.summary(affirmed)
     return ListItem(

@@ -11,6 +11,8 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from pipeline.clinical.narrative.synonyms import same_names
+from pipeline.clinical.narrative.text import words_of
 from pipeline.clinical.record_lists.items import ListedFact
 
 Subject = tuple[str, ...]
@@ -22,6 +24,10 @@ _DEGREE = re.compile(
     r"(?!cognitive|intermittent|persistent|traumatic)"
 )
 """A degree before the name of a condition; `mild cognitive impairment` is a name of its own."""
+_SIDE = re.compile(
+    r"^(?:left|right|bilateral|l|r|lt|rt)\b\.?[ -]?(?:sided )?|[, -]+(?:left|right)$"
+)
+"""The side at one end of a name."""
 _FORM = re.compile(
     r"\b(?:tablets?|tabs?|capsules?|caps?|oral|solution|suspension|syrup|inhaler|injection)\b"
 )
@@ -116,13 +122,22 @@ def _name(fact: ListedFact) -> Subject:
     facts = fact.facts
     if facts.category == "condition":
         name = _DEGREE.sub("", normalised(facts.name))
+        if _side(fact):
+            # The attribute has the side: `left breast cancer` and `breast cancer, left`.
+            name = _SIDE.sub("", name).strip(" ,")
         site = normalised(fact.attribute("body_site") or "")
-        return (name, _side(fact), "" if site in name else site)
+        return (_one_name(name), _side(fact), "" if site in name else site)
     if facts.category == "medication":
         return (drug_name(facts.name, fact.attribute("ingredient")),)
     if facts.category == "allergy":
         return (normalised(fact.attribute("substance") or facts.name),)
-    return (normalised(facts.name), property_of(fact))
+    return (_one_name(normalised(facts.name)), property_of(fact))
+
+
+def _one_name(name: str) -> str:
+    """Return one name for names of the same meaning: `hgb` and `hemoglobin`."""
+    names = same_names(words_of(name))
+    return " ".join(min(names)) if len(names) > 1 else name
 
 
 def _side(fact: ListedFact) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from uuid import UUID, uuid4
 
+from pipeline.clinical.record_lists.allergies import NoDrugAllergies
 from pipeline.clinical.record_lists.build import record_lists
 from pipeline.clinical.record_lists.items import ListedFact, ListItem
+from pipeline.clinical.record_lists.subjects import normalised
 from pipeline.codes.exclusions import excludes1_notes
 from pipeline.core.deadline import StepDeadline
 from pipeline.execution.heartbeat import call_with_lease
 from pipeline.models import Encounter, RecordListItem, ShellFile
 from pipeline.models.codes import SystemKey
+from pipeline.providers.local.names.lexicon import lexicon
 from pipeline.stages.entity_facts import known_entities
 from pipeline.transitions import Lease
 
@@ -20,7 +23,8 @@ def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
     """Return the problems, medications, allergies and lab series of a record.
 
     Runs one statement for the patient, one for the stays, one for the Excludes1 notes if two codes
-    were chosen, and those of `known_entities`. The pure part runs beside the heartbeat.
+    were chosen, one for the statements of no allergies if an allergy is stated, and those of
+    `known_entities`. The pure part runs beside the heartbeat.
     """
     shell_file_id = lease.shell_file_id
     patient_id = ShellFile.objects.values_list("patient_id", flat=True).get(id=shell_file_id)
@@ -34,11 +38,33 @@ def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
     notes = excludes1_notes(codes) if len(codes) > 1 else {}
     rows: list[RecordListItem] = []
     counts: dict[str, int] = {}
-    for item in call_with_lease(lease, deadline, lambda: record_lists(facts, notes)):
+    none_known = _no_drug_allergies(shell_file_id, facts)
+    for item in call_with_lease(lease, deadline, lambda: record_lists(facts, notes, none_known)):
         index = counts.get(item.kind, 0)
         counts[item.kind] = index + 1
         rows.append(_row(item, index, shell_file_id, patient_id))
     return rows
+
+
+def _no_drug_allergies(shell_file_id: UUID, facts: Sequence[ListedFact]) -> NoDrugAllergies | None:
+    named = {
+        normalised(str(name))
+        for each in facts
+        if each.facts.category == "allergy"
+        for name in (each.facts.name, each.attribute("substance"))
+        if name
+    }
+    drugs = frozenset(name for name in named if _is_drug(name))
+    if not drugs:
+        return None
+    days = Encounter.objects.filter(
+        shell_file_id=shell_file_id, pass1_result__no_known_allergies=True
+    ).values_list("encounter_date_start", flat=True)
+    return NoDrugAllergies(days=tuple(days), drugs=drugs)
+
+
+def _is_drug(name: str) -> bool:
+    return any(term.category == "medication" for term in lexicon().lookup(name))
 
 
 def _facts(shell_file_id: UUID) -> Iterator[ListedFact]:
