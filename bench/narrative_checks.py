@@ -18,7 +18,9 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=2_000, help="altered sentences")
     parser.add_argument("--seed", type=int, default=1, help="seed of texts and alterations")
     parser.add_argument("--show", action="store_true", help="print wrong judgements")
-    parser.add_argument("--prose", default="all", help="all, tuned or held: written sentences")
+    parser.add_argument(
+        "--prose", default="all", help="all, tuned, held, notes-tuned or notes-unseen"
+    )
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
     django.setup()

@@ -12,24 +12,32 @@ from pipeline.clinical.narrative import check
 from pipeline.providers.local.narrative.answer import drafts
 from tests.support import (
     narrative_cited,
+    narrative_notes,
     narrative_prose,
     narrative_prose_held,
     narrative_prose_more,
 )
 from tests.support.narrative_facts import generated_sets
-from tests.support.narrative_mutations import ALTERATIONS
+from tests.support.narrative_mutations import ALTERATIONS as FIRST
+from tests.support.narrative_mutations_more import MORE
 
 Cited = tuple[EntityFacts, ...]
-FACTS = narrative_cited.FACTS | narrative_prose_held.FACTS
+FACTS = narrative_cited.FACTS | narrative_prose_held.FACTS | narrative_notes.FACTS
+ALTERATIONS = FIRST | MORE
 PROSE = {
     "tuned": (*narrative_prose.USED, *narrative_prose_more.USED),
     "held": narrative_prose_held.USED,
+    "notes": (*narrative_notes.TUNED, *narrative_notes.UNSEEN),
+    "notes-tuned": narrative_notes.TUNED,
+    "notes-unseen": narrative_notes.UNSEEN,
     "all": (*narrative_prose.USED, *narrative_prose_more.USED, *narrative_prose_held.USED),
     "none": (),
 }
 _SETS_PER_SENTENCE = 0.55
 _PER_SENTENCE = 2
 """Alterations per sentence."""
+_OF_NOTES = 2
+"""Draws of each kind per sentence of the notes."""
 
 
 @dataclass
@@ -77,6 +85,8 @@ def judged(sentences: int, seed: int, *, prose: str = "all") -> CheckReport:
         if reasons:
             report.refused += 1
             report.wrong.append(f"refused: {text} {reasons}")
+        elif prose.startswith("notes"):
+            _alter_all(report, text, cited, rng)
         else:
             _alter(report, text, cited, rng)
         if report.altered.total() >= sentences:
@@ -100,6 +110,18 @@ def _alter(report: CheckReport, text: str, cited: Cited, rng: random.Random) -> 
         done += 1
         if done == _PER_SENTENCE:
             return
+
+
+def _alter_all(report: CheckReport, text: str, cited: Cited, rng: random.Random) -> None:
+    """Alter one sentence in every kind."""
+    for kind, alteration in ALTERATIONS.items():
+        drawn = {alteration(text, rng) for _ in range(_OF_NOTES)} - {None, text}
+        for altered in sorted(each for each in drawn if each):
+            report.altered[kind] += 1
+            if check(altered, cited):
+                report.found[kind] += 1
+            else:
+                report.wrong.append(f"missed {kind}: {text} -> {altered}")
 
 
 def _sentences(number: int, seed: int, prose: str) -> Iterator[tuple[str, Cited]]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 
 Alteration = Callable[[str, random.Random], str | None]
+Rules = tuple[tuple[str, tuple[str, ...]], ...]
+"""Pattern → the texts of which one replaces a match; `\\1` is the first group."""
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -74,11 +76,16 @@ def unit(text: str, rng: random.Random) -> str | None:
 
 def date(text: str, rng: random.Random) -> str | None:
     """Change day, month or year of one date."""
-    found = list(_DATE.finditer(text))
+    found = matched_date(text)
     if not found:
         return None
     m = rng.choice(found)
     return text[: m.start()] + _other_date(m, rng) + text[m.end() :]
+
+
+def matched_date(text: str) -> list[re.Match[str]]:
+    """Return each date of a text, with the groups `m`, `d`, `y`, `iso` and `us`."""
+    return list(_DATE.finditer(text))
 
 
 def _other_date(m: re.Match[str], rng: random.Random) -> str:
@@ -151,7 +158,7 @@ _NEGATION = (
 
 def negation(text: str, rng: random.Random) -> str | None:
     """Deny what is stated, or state what is denied."""
-    return _replace(text, rng, _NEGATION)
+    return replaced(text, rng, _NEGATION)
 
 
 _PERSON = (
@@ -177,7 +184,7 @@ _PERSON = (
 
 def person(text: str, rng: random.Random) -> str | None:
     """Give the fact to another person."""
-    return _replace(text, rng, _PERSON)
+    return replaced(text, rng, _PERSON)
 
 
 _CERTAINTY = (
@@ -195,7 +202,7 @@ _CERTAINTY = (
 
 def certainty(text: str, rng: random.Random) -> str | None:
     """Make a doubted fact certain, or a certain fact doubted."""
-    return _replace(text, rng, _CERTAINTY)
+    return replaced(text, rng, _CERTAINTY)
 
 
 _SIDES = (
@@ -209,7 +216,7 @@ _SIDES = (
 
 def laterality(text: str, rng: random.Random) -> str | None:
     """Exchange the side."""
-    return _replace(text, rng, _SIDES)
+    return replaced(text, rng, _SIDES)
 
 
 _STATUS = (
@@ -237,7 +244,7 @@ _STATUS = (
 
 def status(text: str, rng: random.Random) -> str | None:
     """Exchange stopped and taken, planned and done, past and present."""
-    return _replace(text, rng, _STATUS)
+    return replaced(text, rng, _STATUS)
 
 
 _FLAGS = (
@@ -254,7 +261,7 @@ _FLAGS = (
 
 def flag(text: str, rng: random.Random) -> str | None:
     """Exchange or invent the interpretation of a result."""
-    return _replace(text, rng, _FLAGS)
+    return replaced(text, rng, _FLAGS)
 
 
 def swapped(text: str, rng: random.Random) -> str | None:
@@ -304,17 +311,16 @@ _COMPARATORS = (
 
 def comparator(text: str, rng: random.Random) -> str | None:
     """Exchange or drop the sign before a number."""
-    return _replace(text, rng, _COMPARATORS)
+    return replaced(text, rng, _COMPARATORS)
 
 
-def _replace(
-    text: str, rng: random.Random, rules: tuple[tuple[str, tuple[str, ...]], ...]
-) -> str | None:
+def replaced(text: str, rng: random.Random, rules: Rules) -> str | None:
+    """Replace one match of one rule; None if no rule fits."""
     fitting = [(m, new) for pattern, new in rules for m in re.finditer(pattern, text)]
     if not fitting:
         return None
     m, new = rng.choice(fitting)
-    return text[: m.start()] + rng.choice(new) + text[m.end() :]
+    return text[: m.start()] + m.expand(rng.choice(new)) + text[m.end() :]
 
 
 ALTERATIONS: dict[str, Alteration] = {

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative import UnsupportedReason, check
 from tests.support.narrative_cited import FACTS, made_drug, made_fact
+from tests.support.narrative_judge import FACTS as ALL_FACTS
 from tests.support.narrative_judge import judged
 from tests.support.narrative_prose import USED
 
@@ -26,7 +27,7 @@ CODES = {code.value for code in UnsupportedReason}
 
 
 def of(keys: str) -> list[EntityFacts]:
-    return [FACTS[key] for key in keys.split()]
+    return [ALL_FACTS[key] for key in keys.split()]
 
 
 @pytest.mark.parametrize(("text", "keys"), USED)
@@ -50,6 +51,14 @@ def test_finds_altered_sentences_and_supports_unaltered_ones() -> None:
     assert report.share_refused <= 0.01, report.wrong
     for kind, number in report.altered.items():
         assert report.found[kind] >= 0.97 * number, (kind, report.wrong)
+
+
+def test_finds_altered_sentences_about_notes_and_supports_unaltered_ones() -> None:
+    report = judged(1_000, 1, prose="notes")
+
+    assert report.altered.total() >= 1_000
+    assert report.share_found >= 0.995, report.wrong
+    assert report.share_refused <= 0.02, report.wrong
 
 
 @pytest.mark.parametrize(

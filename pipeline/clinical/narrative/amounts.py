@@ -17,6 +17,12 @@ _NUMBER_WORDS = {
         words_of("one two three four five six seven eight nine ten eleven twelve"), start=1
     )
 } | {"half": "0.5"}
+_ORDINAL_WORDS = {
+    word: str(number)
+    for number, word in enumerate(words_of("first second third fourth fifth"), start=1)
+}
+ORDINAL_JOIN = "th"
+"""The join of an ordinal number: the second dose is not two doses."""
 _COMPARATORS: tuple[tuple[tuple[str, ...], str], ...] = tuple(
     (tuple(phrase.split(" ")), sign)
     for sign, phrases in {
@@ -37,7 +43,7 @@ _UNIT_NAMES = {
         "ml": "ml milliliter milliliters millilitre millilitres",
         "l": "l liter liters litre litres",
         "%": "% percent",
-        "mmhg": "mmhg",
+        "mmhg": "mmhg millimetersofmercury millimetresofmercury",
         "permin": "bpm /min beatsperminute beats/min beats/minute breathsperminute breaths/min"
         " breaths/minute perminute /minute",
         "degf": "f °f degf degreesf degreesfahrenheit °fahrenheit fahrenheit",
@@ -66,6 +72,20 @@ _UNIT_NAMES = {
     }.items()
     for name in names.split(" ")
 }
+_WORDS_OF_UNITS = {
+    word + ending: sign
+    for sign, words in {
+        "mg": "milligram", "mcg": "microgram", "g": "gram", "ng": "nanogram", "pg": "picogram",
+        "kg": "kilogram", "l": "liter|litre", "dl": "deciliter|decilitre",
+        "ml": "milliliter|millilitre", "ul": "microliter|microlitre", "mmol": "millimole",
+        "umol": "micromole", "nmol": "nanomole", "meq": "milliequivalent", "u": "unit",
+        "iu": "international unit", "miu": "milli-international unit|milliinternational unit",
+        "m2": "square meter|square metre|meter squared", "mm": "millimeter|millimetre",
+        "hr": "hour", "min": "minute",
+    }.items()
+    for word in words.split("|")
+    for ending in ("", "s")
+}  # fmt: skip
 _COMMON_UNITS = (
     "mmol/l meq/l mg/dl g/dl g/l mg/l ng/ml pg/ml ug/l ug/dl ug/ml u/l iu/l miu/l miu/ml mmol/mol"
     " umol/l nmol/l pmol/l kg/m^2 kg/m2 mg/g mg/kg mg/ml mcg/ml mcg/kg ml/hr mg/hr k/ul cells/ul"
@@ -135,6 +155,9 @@ def read_amount(
     `units` are the units of the cited entities, in one spelling.
     """
     begin = at
+    ordinal = _ordinal(tokens, at)
+    if ordinal is not None:
+        return ordinal, at + 1
     comparator, at = _comparator(tokens, at)
     negative = False
     if _is_sign(tokens, at):
@@ -232,6 +255,14 @@ def _comparator(tokens: Sequence[SentenceToken], at: int) -> tuple[str, int]:
     return "", at
 
 
+def _ordinal(tokens: Sequence[SentenceToken], at: int) -> StatedAmount | None:
+    """Return the number of `second dose`; a second without a dose is a unit or no number."""
+    number = _ORDINAL_WORDS.get(tokens[at].text) if at < len(tokens) else None
+    if number is None or not any(t.text == "dose" for t in tokens[at + 1 : at + 6]):
+        return None
+    return StatedAmount(printed=tokens[at].text, first=number, join=ORDINAL_JOIN)
+
+
 def _number(tokens: Sequence[SentenceToken], at: int) -> str | None:
     if at >= len(tokens):
         return None
@@ -275,12 +306,25 @@ def _unit(tokens: Sequence[SentenceToken], at: int, known: frozenset[str]) -> tu
     return unit, after
 
 
+def _spelled_out(words: Sequence[str]) -> str:
+    """Return the signs of a unit in words: `nanograms per milliliter` is `ng/ml`."""
+    if "per" not in words:
+        return ""
+    at = words.index("per")
+    sides = [" ".join(part) for part in (words[:at], words[at + 1 :])]
+    signs = [_WORDS_OF_UNITS.get(side) for side in sides]
+    return "/".join(sign for sign in signs if sign) if all(signs) else ""
+
+
 def _simple_unit(
     tokens: Sequence[SentenceToken], at: int, known: frozenset[str]
 ) -> tuple[str, int]:
     for end in range(min(len(tokens), at + _LONGEST), at, -1):
         joined = "".join(t.text for t in tokens[at:end])
+        spelled = _spelled_out([t.text for t in tokens[at:end]])
         unit = _UNIT_NAMES.get(joined, joined.replace("10*", "10^").replace("m^2", "m2"))
+        if spelled and (spelled in known or spelled in _COMMON):
+            return unit_of(spelled), end
         if unit in known:
             return unit, end
         if joined in _ONLY_CITED:

@@ -100,6 +100,7 @@ def _stated(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:
         covered |= entities
         yield from found
         yield from _steps([cited[i] for i in sorted(entities)], steps)
+    yield from _earlier(items, cited)
     words = " ".join(t.text for t in tokens_of(text))
     for index, known in enumerate(cited):
         is_named = known.facts.category != "immunization" or any(g in words for g in _GIVEN)
@@ -142,6 +143,29 @@ def _opening(items: Sequence[SentencePart], cited: Sequence[CitedEntity]) -> Ite
                 yield reason(UnsupportedReason.DATE, item.text)
 
 
+def _earlier(items: Sequence[SentencePart], cited: Sequence[CitedEntity]) -> Iterator[str]:
+    """Yield a visit to which the text puts a fact of an earlier day without that day."""
+    visits = [item for item in items if item.phrase.direction == "encounter"]
+    if not visits:
+        return
+    dates = [item.date for item in items if item.date is not None]
+    for known in cited:
+        own = known.own_dates
+        stated = any(date.fits(each) for date in dates for each in own)
+        day = known.facts.encounter_date
+        stops = any(item.phrase.kind == "stopped" and not _is_state(item) for item in items)
+        unknown = (
+            stops and known.status == "stopped" and (day and day.isoformat()) not in known.stops
+        )
+        if (known.is_before_the_visit and not stated) or unknown:
+            yield reason(UnsupportedReason.DATE, visits[0].text)
+
+
+def _is_state(cue: SentencePart) -> bool:
+    """Return whether a cue tells that something was over before: `had been stopped`."""
+    return bool({"had", "has", "have", "no"} & set(cue.words))
+
+
 def _steps(told: Sequence[CitedEntity], last: dict[str, int]) -> Iterator[str]:
     """Yield the steps of a taper that the text tells after a later step."""
     for known in told:
@@ -165,7 +189,7 @@ def _sources(told: ToldStatement, cited: Sequence[CitedEntity]) -> frozenset[int
 def _stray(item: SentencePart, cited: Sequence[CitedEntity]) -> Iterator[str]:
     kind = item.phrase.kind
     if item.kind is PartKind.CUE and item.phrase.direction == "encounter":
-        if not all(known.facts.encounter_type == kind for known in cited):
+        if kind != "any" and not all(known.facts.encounter_type == kind for known in cited):
             yield reason(UnsupportedReason.WORD, item.text)
         return
     if (

@@ -33,6 +33,8 @@ _GOES_ON = {"continued", "continues", "continue", "remains", "ongoing", "maintai
 _DENIAL_IN_NAME = {"no", "not", "without", "non", "negative", "never", "absent"}
 _SIDES = ("left", "right", "bilateral")
 _SEVERITIES = ("mild", "moderate", "severe")
+_STATES = {"had", "has", "have", "no", "off"}
+"""Words of a cue that tells a state, such as `had been stopped`, and no event."""
 _START_CONTEXT = {"since", "started", "start", "starting", "beginning", "began", "onset", "begun",
                   "initiated", "effective"}  # fmt: skip
 _STOP_CONTEXT = {"until", "stopped", "discontinued", "through", "ended", "ending", "resolved",
@@ -116,12 +118,15 @@ def _of_one(told: ToldStatement, parts: Sequence[_Part], known: CitedEntity) -> 
     yield from _details(told, known)
     yield from amount_reasons(told, parts, known)
     for item, context in dated:
-        if item.date is None or not _date_fits(item.date, context, known):
+        leads = any(item is each for each, _ in told.dates)
+        verbs = _verbs(told, context, leads)
+        if item.date is None or not _date_fits(item.date, verbs, known, leads=leads):
             yield reason(UnsupportedReason.DATE, item.text)
     if known.facts.category in ("lab", "vital") and not _states_value(told, parts):
         yield reason(UnsupportedReason.NUMBER, f"no value of {told.name.text}")
     timed = [item.key for item, _ in parts if item.kind is PartKind.FREQUENCY]
-    if timed and "prn" in known.frequencies and "prn" not in timed:
+    is_dosed = timed or told.purposes or any(i.kind is PartKind.AMOUNT for i, _ in parts)
+    if is_dosed and "prn" in known.frequencies and "prn" not in timed:
         yield reason(UnsupportedReason.CERTAINTY, "as needed")
     for item, _ in parts:
         if item.kind is PartKind.FREQUENCY and item.key not in known.frequencies:
@@ -153,8 +158,21 @@ def _onsets(known: CitedEntity) -> tuple[str, ...]:
     return known.starts if known.facts.category in ("condition", "symptom") else ()
 
 
-def _date_fits(stated: StatedDate, context: str, known: CitedEntity) -> bool:
+def _verbs(told: ToldStatement, context: str, leads: bool) -> set[str]:
+    """Return the words that say what happened on a date.
+
+    "On March 5, warfarin was stopped" states what "warfarin was stopped on March 5" states.
+    """
     words = set(context.partition(" |")[0].split(" "))
+    if leads:
+        events = [cue for cue in told.kinds("stopped", "started") if not _STATES & {*cue.words}]
+        words.update(*(cue.words for cue in events))
+    return words
+
+
+def _date_fits(stated: StatedDate, words: set[str], known: CitedEntity, *, leads: bool) -> bool:
+    if known.facts.category == "procedure":
+        words = set()
     if words & _START_CONTEXT:
         return any(stated.fits(each) for each in known.starts)
     if words & _STOP_CONTEXT:
@@ -165,6 +183,9 @@ def _date_fits(stated: StatedDate, context: str, known: CitedEntity) -> bool:
     encounter = known.facts.encounter_date
     if own:
         return any(stated.fits(each) for each in own)
+    if not leads and (known.facts.experiencer in ("family", "other") or _is_planned(known)):
+        # "The mother had cancer on March 5" and "is scheduled on March 5" name no visit.
+        return False
     if encounter is not None and stated.fits(encounter.isoformat()):
         return stated.day is not None
     return False
@@ -173,7 +194,7 @@ def _date_fits(stated: StatedDate, context: str, known: CitedEntity) -> bool:
 def _negation(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
     cues = told.kinds("negation")
     if known.facts.category == "immunization":
-        cues = cues or told.kinds("not_started")
+        cues = [*cues, *told.kinds("not_started")]
     if _DENIAL_IN_NAME & set(told.name.words) and not cues:
         return
     if len({id(cue) for cue in cues}) > 1 and not _is_list_of_denials(cues):
@@ -214,7 +235,9 @@ def _person(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
 
 
 def _certainty(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
-    said = {kind for kind in ("possible", "hypothetical") if told.kinds(kind)}
+    # A working diagnosis may be certain or suspected, so the sentence must say which.
+    doubts = [cue for cue in told.kinds("possible", "hypothetical") if "working" not in cue.words]
+    said = {cue.phrase.kind for cue in doubts}
     wanted = known.certainty
     if wanted == "hypothetical" and known.facts.category in ("medication", "procedure"):
         conveyed = known.status in ("on_hold", "not_started", "entered_in_error", "stopped")
@@ -228,13 +251,21 @@ def _certainty(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
         yield from (
             reason(UnsupportedReason.CERTAINTY, cue.text) for cue in told.kinds("confirmed")
         )
+    if wanted != "certain":
+        yield from (
+            reason(UnsupportedReason.CERTAINTY, cue.text)
+            for cue in told.kinds("current")
+            if cue.text == "present"
+        )
     if said != ({wanted} - {"certain"}):
-        cues = told.kinds("possible", "hypothetical")
-        yield reason(UnsupportedReason.CERTAINTY, cues[0].text if cues else told.name.text)
+        yield reason(UnsupportedReason.CERTAINTY, doubts[0].text if doubts else told.name.text)
+    if wanted == "certain" and len(doubts) < len(told.kinds("possible", "hypothetical")):
+        yield reason(UnsupportedReason.CERTAINTY, "working diagnosis")
 
 
 def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Iterator[str]:
     historical = known.facts.temporality == "historical"
+    past = known.facts.category == "procedure" and known.is_before_the_visit
     ended = known.attribute("clinical_status") in ("resolved", "inactive", "remission")
     stopped = known.status == "stopped"
     for cue in told.kinds("history"):
@@ -243,10 +274,12 @@ def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Ite
             said = known.attribute("clinical_status")
             if not (said == word or known.has((word,))):
                 yield reason(UnsupportedReason.STATUS, cue.text)
-        elif not (historical or stopped or ended):
+        elif not (historical or past or stopped or ended):
             yield reason(UnsupportedReason.TEMPORALITY, cue.text)
     family = [cue for cue in told.kinds("family") if "history" in cue.words]
-    conveyed = told.kinds("history", "stopped") or has_own_date or family
+    # "The father had a heart attack" names a past fact of a relative without a word for the past.
+    relative = known.facts.experiencer in ("family", "other") and told.kinds("family", "other")
+    conveyed = told.kinds("history", "stopped") or has_own_date or family or relative
     if historical and not conveyed and known.status not in ("on_hold", "not_started"):
         yield reason(UnsupportedReason.TEMPORALITY, told.name.text)
     planned = _is_planned(known)
@@ -257,6 +290,18 @@ def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Ite
     for cue in told.kinds("current"):
         if historical or planned or ended or known.status in _NOT_TAKEN:
             yield reason(UnsupportedReason.TEMPORALITY, cue.text)
+    for cue in told.kinds("activity"):
+        if not _is_active(known):
+            yield reason(UnsupportedReason.TEMPORALITY, cue.text)
+
+
+def _is_active(known: CitedEntity) -> bool:
+    """Return whether the entity states that a condition is there now; a drug is merely taken."""
+    if known.facts.category not in ("condition", "symptom"):
+        return True
+    # "No active bleeding" would deny less than "no bleeding" does.
+    stated = known.facts.temporality == "current" or known.has(("active",))
+    return stated and not known.is_denied
 
 
 def _is_planned(known: CitedEntity) -> bool:
@@ -307,7 +352,9 @@ def _status(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
 def _is_plain_use(cue: SentencePart, known: CitedEntity) -> bool:
     """Return whether a word about medications is plain English about another entity."""
     if known.facts.category == "immunization":
-        return cue.text in ("declined", "refused", "not given", "was not given") and known.is_denied
+        return cue.phrase.kind == "not_started" and known.is_denied
+    if known.facts.category == "procedure" and "completed" in cue.words:
+        return not (known.is_denied or _is_planned(known))
     return known.has(cue.words)
 
 

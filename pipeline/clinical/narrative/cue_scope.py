@@ -7,6 +7,7 @@ from pipeline.clinical.narrative.items import PartKind, SentencePart
 from pipeline.clinical.narrative.told import ToldStatement
 
 _TREATED = {"treated", "managed"}
+_ACTIVITIES = {"active", "ongoing", "existing"}
 _PERSON_LINKS = {"in", "of", "by", "for", "from", "to"}
 
 
@@ -19,18 +20,34 @@ class CueScope:
     def attach(self, at: int, item: SentencePart) -> None:
         """Attach one cue to the names that the cue acts on."""
         kind, direction = item.phrase.kind, item.phrase.direction
-        if direction == "encounter":
+        if direction in ("encounter", "refused"):
             self._clause.strays.append(item)
         elif kind in ("family", "other"):
             self._person(at, item)
         elif kind in NEAREST:
             self._nearest(at, item)
-        elif direction != "date" and kind != "range":
+        elif direction == "date":
+            self._dating(at, item)
+        elif item.text in _ACTIVITIES and self._is_beside_a_name(at):
+            self._nearest(at, item, kind="activity")
+        elif kind != "range":
             self._scope(at, item, kind, direction)
 
+    def _dating(self, at: int, item: SentencePart) -> None:
+        """Set aside a word such as `since` or `effective` that no date follows."""
+        for following in self._clause.items[at + 1 :]:
+            if following.kind is PartKind.DATE:
+                return
+            if following.kind is not PartKind.FUNCTION:
+                break
+        self._clause.strays.append(item)
+
+    def _is_beside_a_name(self, at: int) -> bool:
+        following = self._clause.items[at + 1 : at + 2]
+        return bool(following) and following[0].kind is PartKind.NAME
+
     def _scope(self, at: int, item: SentencePart, kind: str, direction: str) -> None:
-        following = self._clause.items[at + 1] if at + 1 < len(self._clause.items) else None
-        amount_follows = following is not None and following.kind is PartKind.AMOUNT
+        amount_follows = self._amount_follows(at)
         if kind == "history" and amount_follows and self._is_about_dose(at):
             # "previously 5 mg" is about the dose; the context of the number says so.
             return
@@ -39,6 +56,9 @@ class CueScope:
             # "previously had", "denied having": without a name before, the cue acts ahead.
             leads = self._name_follows(at) or not any(told.at < at for told in self._clause.told)
             direction = "pre" if leads and self._clause.told else "post"
+        if kind == "possible" and direction == "post" and self._precedes_all_names(at):
+            # "the diagnosis was suspected pneumonia"
+            direction = "pre"
         names = self._after(at, dimension) if direction == "pre" else self._back(at, dimension)
         if not names and direction == "pre" and dimension == "status":
             # "was started on March 5": the name comes before the cue.
@@ -56,10 +76,23 @@ class CueScope:
             if kind == "patient" and self._joins(at, "family", "other"):
                 told.cues.append(("joint", item))
 
+    def _amount_follows(self, at: int) -> bool:
+        """Return whether only words such as `dose of` stand between a cue and an amount."""
+        for item in self._clause.items[at + 1 :]:
+            if item.kind is PartKind.AMOUNT:
+                return True
+            if item.kind is not PartKind.FUNCTION:
+                return False
+        return False
+
     def _is_about_dose(self, at: int) -> bool:
         """Return whether the last name before a part is a medication."""
         before = [told for told in self._clause.told if told.at < at]
         return bool(before) and "medication" in self._categories(before[-1])
+
+    def _precedes_all_names(self, at: int) -> bool:
+        told = self._clause.told
+        return bool(told) and told[0].at > at and self._name_follows(at)
 
     def _categories(self, told: ToldStatement) -> set[str]:
         return {self._clause.cited[i].facts.category for i in told.name.sources}
@@ -141,7 +174,7 @@ class CueScope:
                 return False
         return False
 
-    def _nearest(self, at: int, item: SentencePart) -> None:
+    def _nearest(self, at: int, item: SentencePart, *, kind: str = "") -> None:
         direct = self._directly_after(at)
         if direct is not None:
             names = [direct]
@@ -157,7 +190,7 @@ class CueScope:
         if not names:
             self._clause.strays.append(item)
         for told in names:
-            told.cues.append((item.phrase.kind, item))
+            told.cues.append((kind or item.phrase.kind, item))
 
     def _directly_after(self, at: int) -> ToldStatement | None:
         for index in range(at + 1, len(self._clause.items)):

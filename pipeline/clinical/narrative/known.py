@@ -10,8 +10,16 @@ from typing import Any
 
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative import timing
-from pipeline.clinical.narrative.amounts import StatedAmount, amounts_in, unit_of, whole_amount
+from pipeline.clinical.narrative.amounts import (
+    ORDINAL_JOIN,
+    StatedAmount,
+    amounts_in,
+    unit_of,
+    whole_amount,
+)
+from pipeline.clinical.narrative.name_forms import other_orders
 from pipeline.clinical.narrative.printed_dates import iso_dates
+from pipeline.clinical.narrative.quoted_numbers import duration
 from pipeline.clinical.narrative.synonyms import same_names
 from pipeline.clinical.narrative.text import tokens_of, words_of
 from pipeline.clinical.narrative.undoubted import undoubted
@@ -37,6 +45,7 @@ class NumberRole(StrEnum):
     DAILY = "daily"
     TIMING = "timing"
     ORDINAL = "ordinal"
+    DURATION = "duration"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +98,14 @@ class CitedEntity:
         return self.facts.negated is True or self.attribute("status") == "not-done"
 
     @property
+    def is_before_the_visit(self) -> bool:
+        """Whether every date of the fact is before the day of its encounter."""
+        visit = self.facts.encounter_date
+        if visit is None or not self.own_dates:
+            return False
+        return all(each < visit.isoformat()[: len(each)] for each in self.own_dates)
+
+    @property
     def certainty(self) -> str:
         """`possible`, `hypothetical`, or `certain` for everything else."""
         if self.facts.certainty in ("possible", "hypothetical"):
@@ -136,7 +153,9 @@ def known_of(facts: EntityFacts) -> CitedEntity:
         printed_name=tuple(t.text for t in tokens_of(facts.name)),
         amounts=amounts,
         texts=frozenset(texts),
-        frequencies=timing.frequencies_in(facts.frequency) | timing.frequencies_in(timing_printed),
+        frequencies=timing.frequencies_in(facts.frequency)
+        | timing.frequencies_in(timing_printed)
+        | _daily(attributes.get("timing")),
         routes=timing.routes_in(facts.route) | timing.routes_in(str(attributes.get("route", "")))
         | timing.routes_in(str(attributes.get("printed_route", ""))),
         own_dates=tuple(
@@ -188,6 +207,7 @@ def _names(facts: EntityFacts) -> Iterator[tuple[str, ...]]:
         ends = len(words) > 1 and words[-1] in _NAME_ENDS
         if ends and facts.category in ("allergy", "immunization"):
             yield words[:-1]
+    yield from (singular(words) for words in other_orders(facts))
 
 
 def _amounts(facts: EntityFacts) -> Iterator[tuple[NumberRole, StatedAmount]]:
@@ -208,10 +228,13 @@ def _amounts(facts: EntityFacts) -> Iterator[tuple[NumberRole, StatedAmount]]:
         for strength in attributes.get("strength") or ():
             yield from ((NumberRole.STRENGTH, amount) for amount in _quantity(strength))
         yield from ((NumberRole.TIMING, amount) for amount in amounts_in(facts.frequency))
+        lasts = duration(facts)
+        if lasts is not None:
+            yield NumberRole.DURATION, lasts
     elif facts.category in ("lab", "vital"):
         yield from ((NumberRole.VALUE, amount) for amount in _each(facts.value, facts.unit))
         yield from ((NumberRole.VALUE, amount) for amount in _quantity(attributes.get("value")))
-        yield from ((NumberRole.CONVERTED, a) for a in _quantity(attributes.get("converted")))
+        yield from ((NumberRole.CONVERTED, a) for a in _converted(attributes.get("converted")))
         yield from ((NumberRole.RANGE, a) for a in amounts_in(facts.reference_range))
         unit = unit_of(facts.unit)
         if unit:
@@ -220,7 +243,19 @@ def _amounts(facts: EntityFacts) -> Iterator[tuple[NumberRole, StatedAmount]]:
     elif facts.category == "immunization":
         number = attributes.get("dose_number")
         if number is not None:
-            yield NumberRole.ORDINAL, StatedAmount(printed=str(number), first=str(number))
+            for join in ("", ORDINAL_JOIN):
+                text = str(number)
+                yield NumberRole.ORDINAL, StatedAmount(printed=text, first=text, join=join)
+
+
+def _daily(value: object) -> frozenset[str]:
+    """Return the key of `daily` for what is taken once a day at a time of the day."""
+    if not isinstance(value, Mapping) or value.get("as_needed") or value.get("count"):
+        return frozenset()
+    parts = [value.get(name) for name in ("frequency", "period", "period_unit")]
+    several = value.get("frequency_max") or value.get("period_max")
+    is_daily = [str(part) for part in parts] == ["1", "1", "d"] and not several
+    return frozenset({"1/d"}) if is_daily else frozenset()
 
 
 def _each(printed: str | None, unit: str | None) -> Iterator[StatedAmount]:
@@ -252,6 +287,12 @@ def _quantity(value: object) -> Iterator[StatedAmount]:
         )
 
 
+def _converted(value: object) -> Iterator[StatedAmount]:
+    """Yield a converted number in its own unit; `printed` holds the number before conversion."""
+    if isinstance(value, Mapping):
+        yield from _quantity({**value, "printed": None, "printed_unit": None})
+
+
 def _printed(value: object) -> str:
     return str(value.get("printed") or "") if isinstance(value, Mapping) else ""
 
@@ -264,6 +305,12 @@ def _texts(facts: EntityFacts) -> Iterator[str]:
     if facts.category in ("lab", "vital") and whole_amount(facts.value, facts.unit) is None:
         yield facts.value or ""
         yield str(attributes.get("value_text") or "")
+        # "Nonreactive" and "non-reactive" are one result.
+        yield from (
+            re.sub(r"\bnon[- ]", "non", str(text))
+            for text in (facts.value, attributes.get("value_text"))
+            if text and re.search(r"\bnon[- ]", str(text))
+        )
     if facts.frequency and timing.ordered(facts.frequency) is None:
         yield facts.frequency
     if facts.route and not timing.routes_in(facts.route):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 from pipeline.clinical.narrative.amounts import StatedAmount, number_of
 from pipeline.clinical.narrative.items import PartKind, SentencePart
@@ -10,10 +11,22 @@ from pipeline.clinical.narrative.known import CitedEntity, NumberRole
 from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
 from pipeline.clinical.narrative.told import ToldStatement
 
-_FROM = {"from", "previously", "instead", "formerly", "earlier", "than"}
+_FROM = {
+    "from",
+    "previous",
+    "prior",
+    "former",
+    "previously",
+    "instead",
+    "formerly",
+    "earlier",
+    "than",
+}
 _RISES = {"increased", "raised", "increase", "increasing", "doubled", "uptitrated", "rose", "up"}
 _FALLS = {"decreased", "reduced", "lowered", "decrease", "reduction", "decreasing", "halved",
           "fell", "dropped", "down"}  # fmt: skip
+_DURATIONS = {"day", "week", "month"}
+_TWICE = {"doubled": Decimal(2), "halved": Decimal("0.5")}
 _FORMS = {"tablet", "tablets", "capsule", "capsules", "strength", "patch", "inhaler", "pill",
           "pills", "solution", "suspension", "tab", "tabs"}  # fmt: skip
 
@@ -49,7 +62,7 @@ def _role(amount: StatedAmount, context: str, known: CitedEntity) -> NumberRole 
     """Return the meaning of a number, or the reason why the entity does not have the number."""
     before, _, after = context.partition(" |")
     words = set(before.split(" "))
-    wanted = _wanted(words, after, known)
+    wanted = _wanted(amount, words, after, known)
     equal = [(role, each) for role, each in known.amounts if role in wanted and amount.equals(each)]
     if not equal:
         return reason(UnsupportedReason.NUMBER, amount.printed)
@@ -70,11 +83,19 @@ _NEEDS_UNIT = {
 }
 
 
-def _wanted(words: set[str], after: str, known: CitedEntity) -> set[NumberRole]:
+def _wanted(
+    amount: StatedAmount, words: set[str], after: str, known: CitedEntity
+) -> set[NumberRole]:
     if known.facts.category in ("lab", "vital"):
         return {NumberRole.RANGE} if "range" in words else {NumberRole.VALUE, NumberRole.CONVERTED}
     if known.facts.category == "immunization":
-        return {NumberRole.ORDINAL}
+        # "Dose 2" and "the second dose" are not "2 doses".
+        is_named = "dose" in words or bool(amount.join)
+        return {NumberRole.ORDINAL} if is_named else set()
+    if amount.unit in _DURATIONS and known.facts.category == "medication":
+        return {NumberRole.DURATION}
+    if "by" in words and known.status == "changed":
+        return set()
     if words & _FROM and known.status == "changed":
         return {NumberRole.PREVIOUS}
     if "total" in words:
@@ -99,5 +120,8 @@ def _direction(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
         if before is None or now is None or old is None or new is None or old.unit != new.unit:
             if not known.has(tuple(words & (_RISES | _FALLS))):
                 yield reason(UnsupportedReason.STATUS, cue.text)
-        elif (words & _RISES and now <= before) or (words & _FALLS and now >= before):
+            continue
+        wrong_factor = any(now != before * by for word, by in _TWICE.items() if word in words)
+        wrong_way = (words & _RISES and now <= before) or (words & _FALLS and now >= before)
+        if wrong_factor or wrong_way:
             yield reason(UnsupportedReason.STATUS, cue.text)

@@ -9,6 +9,7 @@ from pipeline.clinical.narrative.items import PartKind, SentencePart
 from pipeline.clinical.narrative.known import singular
 from pipeline.clinical.narrative.told import ToldStatement
 
+_LISTED = ("medication", "medicine", "drug", "therap", "treatment", "prescription")
 _COPULAS = {"is", "are", "was", "were", "remains"}
 
 
@@ -21,6 +22,10 @@ class PartNames:
     def attach(self, at: int, item: SentencePart) -> None:
         """Attach a number, a frequency, a route or a text to a name."""
         numbers = item.kind is not PartKind.TEXT
+        if item.kind in (PartKind.FREQUENCY, PartKind.ROUTE) and self._heads_a_list(at):
+            for each in self._clause.told:
+                each.parts.append((item, self._context(at)))
+            return
         told = self._text_target(at, item) if item.kind is PartKind.TEXT else None
         told = told or self._target(at, numbers=numbers)
         if told is None:
@@ -34,6 +39,17 @@ class PartNames:
             and told in self._clause.told
         ):
             self._share(told, (item, context))
+
+    def _heads_a_list(self, at: int) -> bool:
+        """Return whether a part is said of a whole list: `oral medications include`."""
+        told = self._clause.told
+        if not told or told[0].at < at or at + 1 >= len(self._clause.items):
+            return False
+        between = self._clause.items[at + 1 : told[0].at]
+        is_noun = bool(between) and any(
+            noun in word for word in between[0].text.split() for noun in _LISTED
+        )
+        return is_noun and len(told) > 1
 
     def attach_date(self, at: int, item: SentencePart) -> None:
         """Attach a date to the names after the date, or to the names before the date."""
@@ -50,7 +66,9 @@ class PartNames:
             if not after:
                 self._clause.strays.append(item)
             for told in after:
-                told.dates = [(item, context)]
+                # "On May 1, results on May 2 were": both dates are said of the same names.
+                before_name = [each for each in told.dates if not self._names_between(each[0], at)]
+                told.dates = [*before_name, (item, context)]
             return
         if item.in_brackets:
             before[-1].parts.append((item, context))
@@ -60,6 +78,12 @@ class PartNames:
         for told in [t for t in before if t.at > begin][:-1]:
             told.parts.append((item, context))
         before[-1].parts.append((item, context))
+
+    def _names_between(self, earlier: SentencePart, at: int) -> bool:
+        """Return whether a name is between an earlier part of the clause and a place."""
+        places = [i for i in range(at) if self._clause.items[i] is earlier]
+        begin = places[-1] if places else -1
+        return any(begin < told.at < at for told in self._clause.told)
 
     def attach_word(self, at: int, item: SentencePart) -> None:
         """Attach a word to the nearest name whose entity has the word."""

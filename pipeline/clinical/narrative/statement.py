@@ -12,6 +12,7 @@ from pipeline.clinical.narrative.cue_scope import CueScope
 from pipeline.clinical.narrative.items import PartKind, SentencePart, clauses_of
 from pipeline.clinical.narrative.known import CitedEntity
 from pipeline.clinical.narrative.part_names import PartNames
+from pipeline.clinical.narrative.relations import relations
 from pipeline.clinical.narrative.told import ToldStatement, ToldText
 
 _PARTS = {PartKind.AMOUNT, PartKind.FREQUENCY, PartKind.ROUTE, PartKind.TEXT}
@@ -64,6 +65,7 @@ def _read(clause: NarrativeClause, dates: list[tuple[SentencePart, str]]) -> Non
         elif item.text == "as" and _verb_follows(clause, at):
             # "warfarin was stopped, as was lisinopril" borrows the statement of another clause.
             clause.strays.append(item)
+    clause.strays += relations(clause)
     for each in clause.told:
         if not any(SCOPED.get(kind) == "person" for kind, _ in each.cues):
             each.cues += clause.inherited

@@ -42,7 +42,7 @@ _ROUTES = {
     "intramuscular": "intramuscular|intramuscularly|im|i.m.",
     "subcutaneous": "subcutaneous|subcutaneously|sc|sq|subq|subcut|s.c.|under the skin",
     "sublingual": "sublingual|sublingually|sl|s.l.|under the tongue",
-    "inhaled": "inhaled|by inhalation|inhalation|via inhalation|inh",
+    "inhaled": "inhaled|inhales|inhaling|by inhalation|inhalation|via inhalation|inh",
     "topical": "topical|topically|to the skin",
     "transdermal": "transdermal|transdermally",
     "rectal": "rectal|rectally|per rectum|pr",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 from pipeline.clinical.narrative.text import tokens_of
 
 _LIST = Path(__file__).with_name("words.txt")
+_ALTERNATIVES = re.compile(r"\(([^)]*)\)")
+_AT_A_VISIT = ("", "during the ", "during a ", "during an ", "during this ")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,20 +35,27 @@ def phrases() -> dict[tuple[str, ...], CuePhrase]:
         if row.startswith("["):
             kind, _, direction = row.strip("[]").partition(" ")
         elif row and not row.startswith("#"):
-            for phrase in row.split(";"):
+            for phrase in _each(row, direction):
                 words = tuple(t.text for t in tokens_of(phrase))
                 if words:
                     found[words] = CuePhrase(kind=kind, direction=direction)
-    verbs = {words[0] for words, each in found.items() if each.kind == "verb"} | {
-        "denies",
-        "denied",
-    }
+    single = {words[0] for words, each in found.items() if each.kind == "verb" and len(words) == 1}
+    verbs = single | {"denies", "denied"}
     return {
         words: CuePhrase(
             kind=each.kind, direction=each.direction, begins_with_verb=words[0] in verbs
         )
         for words, each in found.items()
     }
+
+
+def _each(row: str, direction: str) -> Iterator[str]:
+    """Yield the phrases of a row of the list, with each of their alternatives."""
+    for phrase in row.split(";"):
+        parts = [part.split("|") for part in _ALTERNATIVES.split(phrase)]
+        for chosen in product(*parts):
+            for before in _AT_A_VISIT if direction == "encounter" else ("",):
+                yield before + "".join(chosen).strip()
 
 
 @cache

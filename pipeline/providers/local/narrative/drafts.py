@@ -166,7 +166,8 @@ def _draft(
     phrases: Sequence[FactPhrase], template: SentenceTemplate, opening: str
 ) -> SentenceDraft:
     listed = english.listed([phrase.text for phrase in phrases], template.join)
-    text = opening + template.words(listed, len(phrases))
+    words = (opening and template.words_at_visit) or template.words
+    text = opening + words(listed, len(phrases))
     single = len(phrases) == 1
     return SentenceDraft(
         text=english.sentence(text),

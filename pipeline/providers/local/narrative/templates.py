@@ -21,6 +21,8 @@ class SentenceTemplate:
     phrase: Callable[[EntityFacts], str]
     words: Callable[[str, int], str]
     """The sentence without its period, from the list of phrases and their number."""
+    words_at_visit: Callable[[str, int], str] | None = None
+    """The same behind the date of an encounter, if the fact may be older than the encounter."""
     most: int = 6
     """Phrases per sentence."""
     join: str = "and"
@@ -213,6 +215,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         applies=lambda e: _medication("stopped")(e),
         phrase=medication.regimen,
         words=_verb("was stopped", "were stopped"),
+        words_at_visit=_verb("had been stopped", "had been stopped"),
         turn=0,
         most=3,
     ),
