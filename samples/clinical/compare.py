@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from uuid import UUID
 
+from samples.clinical import also
 from samples.truth import (
     ClinicalTruth,
     EntityTruth,
@@ -59,6 +60,8 @@ class StoredEntity:
     value: str | None = field(default=None, repr=False)
     dose: str | None = field(default=None, repr=False)
     step: int | None = None
+    state: str = "present"
+    """As in `also.txt`."""
     doubted: bool = False
     """Not accepted, or flagged by Pass 1 or 2."""
     enriched: bool = True
@@ -119,6 +122,7 @@ def differences(record: Record, stored: StoredResults) -> list[Difference]:
     """Return every difference, in the order of the pages, then lists, then narratives."""
     pairs = list(_pairs(record, stored.entities))
     found = [each for truth, entity in pairs for each in _entity(truth, entity, stored.systems)]
+    found += _unexpected(record.file, stored.entities, {entity.id for _, entity in pairs})
     if stored.items is not None and record.lists is not None:
         found += _lists(record.lists, stored.items, pairs)
     if stored.sentences is not None:
@@ -187,6 +191,22 @@ def _pairs(
 
 
 _FAR = 5
+
+
+def _unexpected(
+    file: str, entities: Iterable[StoredEntity], paired: Set[UUID]
+) -> Iterator[Difference]:
+    rest = also.of(file)
+    for entity in entities:
+        if entity.id in paired:
+            continue
+        quote = " ".join(entity.quote.split())
+        key = also.Also(entity.page, entity.category, entity.state, quote)
+        if rest[key]:
+            rest[key] -= 1
+            continue
+        place = f"page {entity.page}, {entity.category} {entity.quote!r}"
+        yield Difference(place, f"the page has no such entity ({entity.state})", entity.doubted)
 
 
 def _distance(truth: EntityTruth, entity: StoredEntity) -> int:

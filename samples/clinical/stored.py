@@ -83,6 +83,7 @@ def _entity(
         value=row.value,
         dose=row.dose,
         step=row.step,
+        state=_state(row),
         doubted=bool(flags) or not row.accepted,
         enriched=enriched is not None,
         attributes=enriched.attributes if enriched else {},
@@ -99,3 +100,16 @@ def _item(row: RecordListItem) -> StoredItem:
             frozenset(UUID(id_) for id_ in each["entity_ids"]) for each in row.contradictions
         ),
     )
+
+
+def _state(row: Entity) -> str:
+    """Return the one word by which `also.txt` tells what the text says of an entity."""
+    if row.experiencer not in (None, "patient"):
+        return "family"
+    if row.negated:
+        return "denied"
+    if row.certainty in ("possible", "hypothetical"):
+        return str(row.certainty)
+    if row.historical or row.temporality == "historical":
+        return "past"
+    return str(row.status) if row.status not in (None, "active") else "present"

@@ -33,7 +33,12 @@ def coded_db(module_db: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "most"),
-    [("lab_5p_8enc", 0.1), ("traps_10p", 0.05), ("visits_20p_4enc", 0.1), ("scan_5p", 0.9)],
+    [
+        ("lab_5p_8enc", 0.1),
+        ("traps_10p", 0.05),
+        ("visits_20p_4enc", 0.1),
+        ("scan_5p", 0.9),
+    ],
 )
 def test_a_record_differs_from_its_truth_only_where_a_value_is_missing_or_flagged(
     coded_db: str, settings: Any, name: str, most: float

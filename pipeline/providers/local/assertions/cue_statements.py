@@ -24,9 +24,17 @@ _HAS = (
 _WRONG = (
     r"(?:wrong|incorrect|erroneous|in error|entered in error|made in error|charted in error"
     r"|a mistake"
-    r"|by mistake|withdrawn|retracted|removed|revoked|refuted|false|unfounded|disproven|taken back"
-    r"|a misdiagnosis|deleted)"
+    r"|by mistake|withdrawn|retracted|revoked|refuted|false|unfounded|disproven|taken back"
+    r"|a misdiagnosis|deleted"
+    r"|removed from (?:the |his |her |their )?(?:problem|diagnos|list|chart|record|history)\w*)"
 )
+_REMOVED = (
+    rf"{_BE} (?:[a-z]+ly removed|removed (?:whole|complete|entire|in toto|en bloc|piecemeal|by|with"
+    r"|using|at|during|on|via|through|endoscopic|surgical|without|and (?:sent|submitted|retrieved)"
+    r"|under|in|today|yesterday|from (?!(?:the |his |her |their )?"
+    r"(?:problem|diagnos|list|chart|record|history))))"
+)
+"""Words that say that a surgeon removed the finding, not that a clerk removed the diagnosis."""
 _END = r"(?=[ ]*(?:[.,;:)]|and\b|but\b|since\b|in\b|at\b|after\b|by\b|with\b|on\b|last\b|now\b|$))"
 
 _PROOF = (
@@ -309,13 +317,15 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"|diagnosis|culprit|concern|issue|contributor|possibility|consideration)\b"
         ),
     ),
+    ("NEUTRAL", rf"\b{_REMOVED}"),
     (
         "NOT_POST",
         (
             rf"(?:[ ]?-[ ]|\b)(?:the )?(?:diagnosis )?(?:{_BE} )+(?:later |subsequently |since "
             rf"|found to be"
             rf" |shown to be |[a-z]+ly )*{_WRONG}\b|\bentered in error\b|\b(?:erroneous"
-            rf"|false) entry\b"
+            rf"|false) entry\b|[ ]?[:-]?[ ]?\bdiagnosis (?:{_BE} )*(?:removed|{_WRONG})\b"
+            rf"|\b(?:allergy|intolerance|label|entry|flag) (?:{_BE} )*removed\b"
         ),
     ),
     (

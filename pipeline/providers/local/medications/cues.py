@@ -198,7 +198,10 @@ TOOK = re.compile(
 LONG_AGO = re.compile(
     r"[^.;\n]{0,60}?\b(?:last[ ](?:month|year|spring|summer|fall|autumn|winter)"
     r"|(?:\d+|an?|one|two|three|four|five|six|several|a[ ]few)[ ](?:weeks?|months?|years?)[ ]ago"
-    r"|(?:back[ ])?in[ ](?:19|20)\d\d)\b",
+    r"|(?:back[ ])?in[ ](?:(?:January|February|March|April|May|June|July|August|September|October"
+    r"|November|December)(?:[ ,]+)?)?(?:19|20)\d\d"
+    r"|in[ ](?:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December))\b",
     re.I,
 )
 STOP_CUE = re.compile(r"\b(?:stop|discontinu|d/?c'?e?d\b|switch|replac|instead|rather)", re.I)
@@ -401,3 +404,10 @@ CONTINUED_HEADING = re.compile(
 """A line that begins a list of drugs that the patient takes, with or without a colon."""
 ADMINISTRATION = re.compile(r"\bMAR\b|administ|medications?[ ]given", re.I)
 ADMISSION = re.compile(r"prior[ ]to|past[ ]medical|previous[ ]visit", re.I)
+TAKES = re.compile(
+    r"\b(?:on|tak(?:es?|en|ing)|took|receiv\w+|given|gave|start(?:s|ed|ing)?|began|begun|prescrib\w+"
+    r"|continu\w+|stop(?:s|ped|ping)?|us(?:es?|ed|ing)|tried|treat\w*|therapy|switch\w+|resum\w+"
+    r"|restart\w*|hold(?:s|ing)?|held|administer\w+|add(?:s|ed|ing)?|doses?|courses?)\b",
+    re.I,
+)
+"""A word before a drug that a patient takes, in a text where a laboratory may test the drug."""

@@ -12,6 +12,7 @@ from pipeline.providers.local.finding import Finding, own_words
 from pipeline.providers.local.medications.cues import (
     CHANGE_BEFORE,
     LIMIT_BEFORE,
+    TAKES,
     TITRATE_BEFORE,
     State,
 )
@@ -80,8 +81,25 @@ def medication(reading: DocumentState, match: TermMatch, next_start: int) -> Fin
         next_start,
         rule="med.sig.v1" if term.kind != "class" else "med.class.v1",
         engine_confidence=0.95 if term.kind == "word" else 0.85,
-        needs_dose=_needs_dose(reading, match, term),
+        needs_dose=_needs_dose(reading, match, term) or _may_be_tested(reading, match, term),
     )
+
+
+def _may_be_tested(reading: DocumentState, match: TermMatch, term: Term) -> bool:
+    """Return whether a laboratory may test the substance, or test a germ with the substance.
+
+    `Benzodiazepines Negative`. The heading of a table can be above the zone: `URINE ALBUMIN AND
+    VITAMINS`.
+    """
+    text, zone = reading.text, reading.zones.type_at(match.start)
+    if zone != "labs":
+        begins = text.rfind("\n", 0, match.start) + 1
+        ends = text.find("\n", match.end)
+        line = text[begins : ends if ends >= 0 else len(text)]
+        if term.kind != "class" or zone == "medications" or not line.isupper():
+            return False
+    sentence = reading.assertions.sentence_at(match.start)
+    return not TAKES.search(text, sentence.start, match.start)
 
 
 def _needs_dose(reading: DocumentState, match: TermMatch, term: Term) -> bool:
@@ -157,6 +175,7 @@ def described(
     found = in_state(found, state, assertion, opening)
     is_doubtful = assertion.is_doubtful or is_below_open_heading(reading, start)
     is_doubtful = is_doubtful or _TAKES_OF_OTHER.search(opening) is not None
+    is_doubtful = is_doubtful or _is_asked(text[sentence.start : sentence.end], opening)
     is_doubtful = is_doubtful or (
         state is None and is_above_lone_state(reading, max(directions.end, end))
     )
@@ -215,8 +234,25 @@ _TAKES_OF_OTHER = re.compile(
     re.I,
 )
 """The patient takes a drug of another person (`takes his father's metoprolol`)."""
+_ASKED = re.compile(
+    r"\b(?:ask(?:s|ed|ing)?|wonder(?:s|ed|ing)?|inquir\w+|enquir\w+|questions?|questioned|unsure"
+    r"|unclear|uncertain|not[ ]sure|(?:want\w*|would[ ]like)[ ]to[ ]know|debat\w+|deciding"
+    r"|to[ ]decide)\b[^.;]{0,40}\b(?:whether|if|when|about)\b",
+    re.I,
+)
+_QUESTION = re.compile(
+    r"[ \n]*(?:[-*•][ ]*|\d+[.)][ ]*)?(?:should|can|could|may|must|does|do|is|are|would|will"
+    r"|shall)\b"
+    r".*\?[ \n]*$",
+    re.I | re.S,
+)
 _ALLERGY = re.compile(r"^[ -]*(?:allerg(?:y|ies)|intolerance)\b", re.I)
 """The rest of a statement about an allergy before a medication."""
+
+
+def _is_asked(sentence: str, opening: str) -> bool:
+    """Return whether the text asks about the drug (`asks whether she can stop warfarin`)."""
+    return _ASKED.search(opening) is not None or _QUESTION.fullmatch(sentence) is not None
 
 
 def _own_words_before(reading: DocumentState, begin: int, start: int) -> str:

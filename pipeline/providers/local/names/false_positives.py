@@ -9,6 +9,7 @@ import re
 from functools import cache
 
 from pipeline.providers.local.document_state import DocumentState
+from pipeline.providers.local.names.column_headings import is_column_heading
 from pipeline.providers.local.names.lexicon import Term, TermMatch
 
 _COMPOUND = re.compile(
@@ -56,8 +57,8 @@ _DOSE_BEHIND = re.compile(
 _ADMITTED = re.compile(r"\badmi(?:t|ts|tted|ssion)\b", re.I)
 _SUSCEPTIBILITY = re.compile(
     (
-        r"[ ]+(?:[<>≤≥=]*[ ]?[\d./]+[ ]+)?(?:susceptible|resistant|intermediate|sensitive"
-        r"|[SRI](?=[ ]*$|\n))"
+        r"(?:[ ]?[/-][ ]?[a-z]{3,})?[ ]+(?:[<>≤≥=]*[ ]?[\d./]+[ ]+)?(?:susceptible|resistant"
+        r"|intermediate|sensitive|[SRI](?=[ ]*$|\n))"
     ),
     re.I | re.M,
 )
@@ -75,7 +76,7 @@ _DRUG_COMPOUND = re.compile(
     r"|toxicity|overdos\w+|poisoning|intoxication|withdrawal|dependence|abuse|misuse|addiction"
     r"|use[ ]disorder|resistance|washout|brochures?|handouts?|commercials?|deficiency|myopathy"
     r"|enhancement|(?:stress|skin|patch|sensitivity|breath|drug)[ ](?:tests?|testing|echo\w*|MRI)"
-    r"|screen(?:s|ing)?|agonists?|antagonists?)\b",
+    r"|screen(?:s|ing)?|agonists?|antagonists?|tubing|tanks?|concentrators?|saturations?)\b",
     re.I,
 )
 """Words that make a drug part of another name: a level, an injury by the drug, a clinic."""
@@ -187,7 +188,10 @@ _NOT_BEHIND: dict[str, str] = {
     "fracture": _OBJECT_BEHIND,
     "scar": _OBJECT_BEHIND,
     "corn": r"[ ]+(?:syrup|starch)",
-    "faint": r"[ ]+(?:pulse|murmur|opacity)",
+    "faint": (
+        r"[ ]+(?!(?:and|or|but|when|if|with|after|on|while|during|from|at|today|yesterday|this"
+        r"|since|for|in|then|as|upon|because|due|again|once|twice|all|most)\b)[a-z]"
+    ),
     "weak": r"[ ]+(?:positive|signal)",
     "reflux": r"[ ]+(?:into|of[ ]contrast)",
     "catching": r"[ ]+(?:up|a)\b",
@@ -215,7 +219,9 @@ _NOT_BEFORE: dict[str, str] = {
     "frequency": r"\b(?:respiratory|heart|dosing|high|low|radio|visit)[ ]+$",
     "discharge": (
         r"\b(?:hospital|for|at|upon|on|after|before|to|the|of|post|until|since|following|patient"
-        r"|pending|medical|anticipated|will|can|please)[ ]+$|^[ ]*$|[:.][ ]*$"
+        r"|pending|medical|anticipated|will|can|please"
+        r"|(?:agree\w*|comfortable|okay|ok|ready|safe|stable|amenable|proceed\w*)[ ]with)[ ]+$"
+        r"|^[ ]*$|[:.][ ]*$"
     ),
     "stress": r"\b(?:exercise|nuclear|dobutamine|cardiac)[ ]+$",
     "as": r"[a-z][ ]+$",
@@ -254,6 +260,8 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
         or _is_other_disease(text, match)
     ):
         return True
+    if term.category != "medication" and _heads_column(reading, match):
+        return True
     behind, before = _patterns(word) if word.isascii() else (None, None)
     if behind is not None and behind.match(text, match.end):
         return True
@@ -286,6 +294,14 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
     ):
         return True
     return term.category == "symptom" and word == "ha" and not text[match.start].isupper()
+
+
+def _heads_column(reading: DocumentState, match: TermMatch) -> bool:
+    raw = reading.document.raw
+    begins = raw.rfind("\n", 0, match.start) + 1
+    ends = raw.find("\n", match.end)
+    line = raw[begins : ends if ends >= 0 else len(raw)]
+    return is_column_heading(line, match.start - begins, match.end - begins)
 
 
 def _is_stay(text: str, match: TermMatch) -> bool:
