@@ -37,7 +37,16 @@ WARNINGS = {
     reader.TEXT_LAYER_REJECTED: "The text layer was unusable, so the page was read by OCR.",
     reader.RENDERED_SMALLER: "The page is so large that it was read at a lower resolution.",
     reader.REPAIRED: "The file could be opened only after a repair.",
-    reader.ATTACHMENTS: "The PDF has attached files, which were not read; upload each of them.",
+    reader.ATTACHMENTS: "The file holds other files, which were not read; upload each of them.",
+    reader.TRACKED_CHANGES: (
+        "The page holds changes that are not yet accepted; deleted words were left out."
+    ),
+    reader.ENCODING_GUESSED: (
+        "The file does not say its encoding; letters with accents can be wrong."
+    ),
+    reader.LOST_CHARACTERS: (
+        "The file was saved with lost or wrongly decoded letters; compare with the original."
+    ),
     reader.PARTLY_DAMAGED: "A part of the page could not be decoded; the rest was read.",
 }
 REGIONS = {"ocr": "Read by OCR", "unread": "Not read"}

@@ -192,7 +192,10 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         False, _N, "The local engine reads English only. Use the Gemini provider."
     ),
     ErrorCode.INPUT_INVALID: ErrorPolicy(
-        False, _N, "The file is damaged or has an unknown type. Send a PDF, TIFF, PNG or JPEG file."
+        False,
+        _N,
+        "The file is damaged or has an unknown type. Send PDF, TIFF, PNG, JPEG, HEIC, WebP, BMP,"
+        " plain text, RTF, DOCX or C-CDA.",
     ),
     ErrorCode.INPUT_ENCRYPTED: ErrorPolicy(
         False, _N, "The file needs a password. Send the file without a password."

@@ -166,12 +166,18 @@ def without_attachments() -> Iterator[None]:
 def source_of(shell_file_id: UUID) -> Iterator[Source | None]:
     """Give the record's file for the time of a step; None where only text is sent.
 
+    A text file has no pictures of pages, so its text is sent in each mode.
+
     Runs in the executor thread: reads the database and opens the store.
     """
     if settings.PASS_INPUT != "pdf":  # noqa: S105 - a mode, not a password
         yield None
         return
-    key = ShellFile.objects.values_list("storage_key", flat=True).get(id=shell_file_id)
+    stored = ShellFile.objects.values_list("storage_key", "media_type")
+    key, media_type = stored.get(id=shell_file_id)
+    if media_type in reader.TEXT_TYPES:
+        yield None
+        return
     hidden = Page.objects.filter(
         shell_file_id=shell_file_id, warnings__contains=[reader.HIDDEN_TEXT]
     )

@@ -190,10 +190,8 @@ def _checked(path: Path) -> str:
         )
     media_type = reader.sniff(path)
     if media_type is None:
-        raise InputError(
-            "The file is not a PDF, TIFF, PNG or JPEG; send one of these.",
-            code=ErrorCode.INPUT_INVALID,
-        )
+        refusal = reader.unsupported(path)
+        raise InputError(refusal.message, code=ErrorCode(refusal.code))
     return media_type.value
 
 

@@ -61,10 +61,26 @@ _WARNINGS = (
     (
         reader.ATTACHMENTS,
         ErrorCode.PARTLY_READ,
-        "The PDF has attached files, which were not read; upload each of them.",
+        "The file holds other files, which were not read; upload each of them.",
+    ),
+    (
+        reader.TRACKED_CHANGES,
+        ErrorCode.INPUT_INVALID,
+        "These pages hold changes that are not yet accepted; deleted words were left out.",
+    ),
+    (
+        reader.ENCODING_GUESSED,
+        ErrorCode.INPUT_INVALID,
+        "The file does not say its encoding; letters with accents can be wrong.",
+    ),
+    (
+        reader.LOST_CHARACTERS,
+        ErrorCode.INPUT_INVALID,
+        "The file was saved with lost or wrongly decoded letters; compare with the original.",
     ),
 )
 """Doubt about a page → code and message of the record's warning, in the order of the warnings."""
+_DOUBTFUL = {doubt for doubt, _, _ in _WARNINGS} - {_POOR, _DAMAGED}
 
 
 def run(lease: Lease, deadline: StepDeadline) -> StepResult:
@@ -222,7 +238,7 @@ def judged(lease: Lease) -> StepResult:
 
 def _doubts(source: str, confidence: float | None, warnings: Sequence[str]) -> set[str]:
     """Return the doubts about one page for which the record gets a warning."""
-    found = {reader.HIDDEN_TEXT, reader.PARTLY_READ, reader.ATTACHMENTS}.intersection(warnings)
+    found = _DOUBTFUL.intersection(warnings)
     if source == PageSource.DAMAGED:
         found.add(_DAMAGED)
     if confidence is not None and confidence < settings.OCR_MIN_CONFIDENCE:

@@ -103,10 +103,10 @@ def test_files_are_dropped_and_chosen_and_each_gets_its_word(
 
     page = operator.page
     page.goto(f"{server}/admin/upload/")
-    (tmp_path / "notes.pdf").write_bytes(b"These are notes.")
+    (tmp_path / "notes.pdf").write_bytes(b"\x7fELF\0\0\0")
 
     page.evaluate(DROP, [LAB.name, "application/pdf", list(LAB.read_bytes())])
-    page.get_by_label("PDF, TIFF, PNG or JPEG files").set_input_files(
+    page.get_by_label("PDF, images, text, RTF, DOCX or C-CDA files").set_input_files(
         [tmp_path / "notes.pdf", LAB.with_name("visits_20p_4enc.pdf")]
     )
     page.get_by_label("Patient reference").fill("ward-7")
@@ -115,7 +115,7 @@ def test_files_are_dropped_and_chosen_and_each_gets_its_word(
     expect(page.locator("#u-sum")).to_have_text("2 of 3 accepted, 1 failed.")
     rows = page.locator("#u-list tbody tr")
     expect(rows.filter(has_text=LAB.name)).to_contain_text("Accepted: record")
-    expect(rows.filter(has_text="notes.pdf")).to_contain_text("not a PDF, TIFF, PNG or JPEG")
+    expect(rows.filter(has_text="notes.pdf")).to_contain_text("unknown type by its content")
     jobs = Job.objects.filter(shell_file__patient__reference="ward-7")
     assert len(jobs) == 2
     assert len({job.record_batch_id for job in jobs} - {None}) == 1

@@ -113,12 +113,12 @@ def test_json_is_one_object_a_line_in_the_order_of_the_files(
     cloned_db: str, redis_db: redis.Redis, tmp_path: Path
 ) -> None:
     (tmp_path / "empty.pdf").touch()
-    (tmp_path / "notes.txt").write_text("Patient: Doe, Jane")
+    (tmp_path / "notes.hl7").write_text("MSH|^~\\&|Doe, Jane")
 
     with _working():
         ran = _process(
             records.LAB, tmp_path / "nothing.pdf", tmp_path, tmp_path / "empty.pdf",
-            tmp_path / "notes.txt", "--json",
+            tmp_path / "notes.hl7", "--json",
         )  # fmt: skip
 
     assert ran.code == 1
@@ -131,7 +131,7 @@ def test_json_is_one_object_a_line_in_the_order_of_the_files(
     assert {r["shell_file_id"] for r in refused} == {None}
     refusals = [line for line in ran.err.splitlines() if "worker" not in line]
     assert [line.split(":")[0] for line in refusals] == [
-        "nothing.pdf", tmp_path.name, "empty.pdf", "notes.txt",
+        "nothing.pdf", tmp_path.name, "empty.pdf", "notes.hl7",
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The reading of pages: PDF, TIFF, PNG and JPEG in; text, words, confidences and images out.
+"""The reading of pages: files of eleven types in; text, words, confidences and images out.
 
 Every library that parses a file runs in a killable child process (`child.py`). The parent runs only
 the standard library, so a hostile file never harms the worker. The package knows no Django.
@@ -7,15 +7,19 @@ the standard library, so a hostile file never harms the worker. The package know
 from __future__ import annotations
 
 from .client import probe, read_pages, render_page, slice_pages
-from .file_type import sniff
+from .file_type import sniff, unsupported
 from .types import (
     ATTACHMENTS,
+    ENCODING_GUESSED,
     HIDDEN_TEXT,
+    LOST_CHARACTERS,
     PARTLY_DAMAGED,
     PARTLY_READ,
     RENDERED_SMALLER,
     REPAIRED,
     TEXT_LAYER_REJECTED,
+    TEXT_TYPES,
+    TRACKED_CHANGES,
     InputRefused,
     MediaType,
     PageRead,
@@ -32,12 +36,16 @@ from .version import reader_version
 
 __all__ = [
     "ATTACHMENTS",
+    "ENCODING_GUESSED",
     "HIDDEN_TEXT",
+    "LOST_CHARACTERS",
     "PARTLY_DAMAGED",
     "PARTLY_READ",
     "RENDERED_SMALLER",
     "REPAIRED",
     "TEXT_LAYER_REJECTED",
+    "TEXT_TYPES",
+    "TRACKED_CHANGES",
     "InputRefused",
     "MediaType",
     "PageRead",
@@ -55,4 +63,5 @@ __all__ = [
     "render_page",
     "slice_pages",
     "sniff",
+    "unsupported",
 ]

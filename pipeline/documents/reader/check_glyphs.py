@@ -44,13 +44,19 @@ def named(text: str, font: str) -> str:
     )
 
 
-def as_boxes(words: Sequence[PageWord]) -> list[PageWord]:
+def glyphs_of(texts: Iterable[str]) -> frozenset[str]:
+    """Return the glyphs in the texts that can be check boxes."""
+    return frozenset(char for text in texts if not text.isascii() for char in text) & set(_ALL)
+
+
+def as_boxes(words: Sequence[PageWord], seen: frozenset[str] | None = None) -> list[PageWord]:
     """Return the words with `[x]` and `[ ]` in place of glyphs that are check boxes.
 
     A cross without a box means "no" beside ticks, and "yes" beside empty boxes. A glyph whose
-    meaning the page does not show stays as it is.
+    meaning the page does not show stays as it is. `seen` has the glyphs of the page if `words` are
+    only a part of its words.
     """
-    seen = {char for word in words if not word.text.isascii() for char in word.text} & set(_ALL)
+    seen = glyphs_of(word.text for word in words) if seen is None else seen
     if not seen:
         return list(words)
     signs = dict.fromkeys(_EMPTY, "[ ]") | dict.fromkeys(_TICKED + _TICK, "[x]")

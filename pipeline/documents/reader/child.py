@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from . import ipc, isolation, refusals
-from .file_type import sniff
-from .types import InputRefused, MediaType, PageRead, ReaderLimits
+from .file_type import sniff, unsupported
+from .types import TEXT_TYPES, InputRefused, MediaType, PageRead, ReaderLimits
 
 _PR_SET_PDEATHSIG = 1
 
@@ -104,12 +104,17 @@ def _open(path: Path, limits: ReaderLimits) -> tuple[Any, MediaType]:
         raise refusals.too_many_bytes(size, limits.max_bytes)
     media_type = sniff(path)
     if media_type is None:
-        raise refusals.unknown_type()
+        raise unsupported(path)
     if media_type is MediaType.PDF:
         from .pdf import PdfFile
 
         _isolate(path)
         return PdfFile(path, limits), media_type
+    if media_type in TEXT_TYPES:
+        from .texts.text_file import TypedDocument
+
+        _isolate(path)
+        return TypedDocument(path, media_type, limits), media_type
     from .images import ImageFileReader
 
     _isolate(path)

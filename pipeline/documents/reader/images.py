@@ -1,4 +1,4 @@
-"""TIFF, PNG and JPEG files: count, measure and read their frames. Runs in the child only.
+"""Image files: count, measure and read their frames. Runs in the child only.
 
 The pixel limits are checked by the header, before any decoding.
 """
@@ -14,6 +14,7 @@ from PIL import Image, ImageFile, ImageOps
 from . import refusals
 from .blank import is_uniform
 from .block_reader import BlockReader
+from .image_sizes import largest_stated
 from .ink_reading import FOR_INK, read_scan, with_ink
 from .ocr import Ocr, page_from_image
 from .types import (
@@ -32,15 +33,28 @@ Image.MAX_IMAGE_PIXELS = None
 STORED_FACTOR = 4
 #: Resolutions across and down that differ by more belong to a fax; the page is stretched.
 SQUARE = 1.2
-_FORMATS = {MediaType.TIFF: "TIFF", MediaType.PNG: "PNG", MediaType.JPEG: "JPEG"}
+_FORMATS = {
+    MediaType.TIFF: "TIFF",
+    MediaType.PNG: "PNG",
+    MediaType.JPEG: "JPEG",
+    MediaType.WEBP: "WEBP",
+    MediaType.BMP: "BMP",
+    MediaType.HEIC: "HEIF",
+}
+#: Types whose files can have several images; each image is a page.
+_SEVERAL = frozenset({MediaType.TIFF, MediaType.WEBP, MediaType.HEIC})
 _TRUNCATED = "truncated"
 
 
 class ImageFileReader:
-    """An open image file. Each TIFF frame is a page; PNG and JPEG have one page."""
+    """An open image file. Each image of a TIFF, HEIC or WebP is a page; others have one page."""
 
     def __init__(self, path: Path, media_type: MediaType, limits: ReaderLimits) -> None:
         self._limits = limits
+        if largest_stated(path, media_type) > STORED_FACTOR * limits.max_pixels_per_page:
+            raise refusals.too_many_pixels(1, limits.max_pixels_per_page)
+        if media_type is MediaType.HEIC:
+            _know_heic()
         try:
             self._image = Image.open(path, formats=[_FORMATS[media_type]])
         except MemoryError:
@@ -48,7 +62,7 @@ class ImageFileReader:
         except Exception:  # noqa: BLE001 - a damaged header raises anything
             raise refusals.broken() from None
         self._broken_off = False
-        self.page_count = self._count() if media_type is MediaType.TIFF else 1
+        self.page_count = self._count() if media_type in _SEVERAL else 1
 
     def _count(self) -> int:
         count = 0
@@ -132,6 +146,13 @@ class ImageFileReader:
             return self._image.copy()
         finally:
             ImageFile.LOAD_TRUNCATED_IMAGES = False
+
+
+def _know_heic() -> None:
+    """Let Pillow open HEIC files; only a HEIC file costs the time and memory of the library."""
+    import pi_heif
+
+    pi_heif.register_heif_opener(decode_threads=1, thumbnails=False, depth_images=False)
 
 
 def _resolution(image: Image.Image) -> tuple[float, float]:

@@ -58,6 +58,24 @@ def in_given_order(lines: Iterable[Sequence[PageWord]]) -> tuple[str, tuple[Word
     return writer.result()
 
 
+def in_given_rows(
+    rows: Iterable[Sequence[Sequence[PageWord]]],
+) -> tuple[str, tuple[Word, ...]]:
+    """Return the text of rows whose cells their source states (the tables of a DOCX).
+
+    A row has the words of each cell; empty cells at its end are left out.
+    """
+    writer = _Writer()
+    for row in rows:
+        writer.line()
+        filled = max((i for i, cell in enumerate(row) if cell), default=0) + 1
+        for i, cell in enumerate(row[:filled]):
+            if i:
+                writer.cell()
+            writer.words(word for word in cell if clean(word.text))
+    return writer.result()
+
+
 def _compose(rows: Iterable[Row]) -> tuple[str, tuple[Word, ...]]:
     writer = _Writer()
     for row in rows:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from .types import InputRefused
 
+SUPPORTED = "PDF, TIFF, PNG, JPEG, HEIC, WebP, BMP, plain text, RTF, DOCX or C-CDA"
+
 
 def empty() -> InputRefused:
     """Refuse a file of no bytes."""
@@ -14,10 +16,80 @@ def empty() -> InputRefused:
 
 
 def unknown_type() -> InputRefused:
-    """Refuse a file that is not PDF, TIFF, PNG or JPEG."""
+    """Refuse a file of a type that the reader does not know."""
+    return InputRefused(
+        "INPUT_INVALID", f"The file has an unknown type by its content; send {SUPPORTED}."
+    )
+
+
+def old_word() -> InputRefused:
+    """Refuse an OLE file: DOC, XLS, PPT or MSG."""
     return InputRefused(
         "INPUT_INVALID",
-        "The file is neither PDF, TIFF, PNG nor JPEG by its content; convert it to one of these.",
+        "The file is a DOC or another file of old Office programs; save it as DOCX or PDF.",
+    )
+
+
+def other_package() -> InputRefused:
+    """Refuse a zip file that is no DOCX: XLSX, PPTX, ODT, EPUB, an archive."""
+    return InputRefused(
+        "INPUT_INVALID",
+        "The file is a zip file but no DOCX; save a document as DOCX or PDF, and send the files of"
+        " an archive one by one.",
+    )
+
+
+def hl7_messages() -> InputRefused:
+    """Refuse messages of HL7 version 2."""
+    return InputRefused(
+        "INPUT_INVALID",
+        "The file holds HL7 v2 messages; send the document as PDF, text or C-CDA.",
+    )
+
+
+def other_markup() -> InputRefused:
+    """Refuse XML that is no C-CDA, HTML and JSON."""
+    return InputRefused(
+        "INPUT_INVALID",
+        "The file is XML, HTML or JSON but no C-CDA document; save it as PDF or plain text.",
+    )
+
+
+def not_text(what: str) -> InputRefused:
+    """Refuse bytes that cannot be read as text with certainty; `what` says why."""
+    return InputRefused("INPUT_INVALID", f"{what}; export the file again as UTF-8 text or as PDF.")
+
+
+def broken_document(kind: str) -> InputRefused:
+    """Refuse a DOCX, RTF or C-CDA file (`kind`) that does not follow its format."""
+    return InputRefused(
+        "INPUT_INVALID",
+        f"The {kind} file is damaged; open it, and save it as a new file or as PDF.",
+    )
+
+
+def too_deep(kind: str) -> InputRefused:
+    """Refuse nesting that no real file has."""
+    return InputRefused(
+        "INPUT_INVALID", f"The {kind} file is nested too deeply; save it as a new file or as PDF."
+    )
+
+
+def defines_entities() -> InputRefused:
+    """Refuse XML with a document type, which can define entities."""
+    return InputRefused(
+        "INPUT_INVALID",
+        "The XML of the file has a document type, which can define entities; export it without"
+        " DOCTYPE.",
+    )
+
+
+def too_much_inside(limit: int) -> InputRefused:
+    """Refuse a DOCX by the bytes or the number of its unpacked parts."""
+    return InputRefused(
+        "INPUT_TOO_LARGE",
+        f"The DOCX file unpacks to more than {limit:,} bytes or has too many parts; split it, or"
+        " save it as PDF.",
     )
 
 

@@ -27,6 +27,12 @@ PARTLY_DAMAGED = "partly_damaged"
 PARTLY_READ = "partly_read"
 #: The page or its file carries attached files, which were not read.
 ATTACHMENTS = "attachments"
+#: A text file does not say its encoding; letters with accents may be other letters.
+ENCODING_GUESSED = "encoding_guessed"
+#: Some characters were lost when the file was saved; they are shown as U+FFFD.
+LOST_CHARACTERS = "lost_characters"
+#: The page holds changes that are not yet accepted; deleted words are left out.
+TRACKED_CHANGES = "tracked_changes"
 
 
 class MediaType(StrEnum):
@@ -36,6 +42,17 @@ class MediaType(StrEnum):
     TIFF = "image/tiff"
     PNG = "image/png"
     JPEG = "image/jpeg"
+    WEBP = "image/webp"
+    BMP = "image/bmp"
+    HEIC = "image/heic"
+    TEXT = "text/plain"
+    RTF = "application/rtf"
+    DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    CCDA = "text/xml"
+
+
+#: Types that hold text instead of pictures of pages. The reader makes their pages itself.
+TEXT_TYPES = frozenset({MediaType.TEXT, MediaType.RTF, MediaType.DOCX, MediaType.CCDA})
 
 
 class InputRefused(Exception):  # noqa: N818 - a verdict on the input, not a fault of this program
@@ -60,6 +77,9 @@ class ReaderLimits:
     #: Pages of the file. A record of thousands of pages is real, a file of 20,000 pages is an
     #: attack.
     max_pages: int = 10_000
+    #: Size in bytes of a text, RTF or XML file, and of each unpacked part of a DOCX file. A page of
+    #: text has about 3,000 characters.
+    max_text_bytes: int = 32 * 1024 * 1024
     #: Pixels of one rendered page or one stored frame; A4 at 200 dpi has 3.9 million.
     max_pixels_per_page: int = 40_000_000
     #: Address space of the child in bytes, which also bounds its resident memory.
@@ -125,8 +145,9 @@ class PageRead:
     """One page as it was read.
 
     `number` is 1-based. `width` and `height` are those of the displayed page: points (1/72 inch)
-    for a PDF, pixels for an image. `rotation` is the clockwise turn in degrees (0, 90, 180, 270)
-    that makes the image of `render_page` upright. `ocr_confidence` is the mean word confidence
+    for a PDF and a text file, pixels for an image. `rotation` is the clockwise turn in degrees
+    (0, 90, 180, 270) that makes the image of `render_page` upright. `ocr_confidence` is the mean
+    word confidence
     (0–100), or None if OCR found no words. `damage` says why a page could not be read. A damaged
     page has no text, has the source "damaged", and is never blank. The source "mixed" means a text
     layer to which OCR added words; only these words have a confidence. `regions` shows where, and

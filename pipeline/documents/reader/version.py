@@ -11,14 +11,14 @@ from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
-_LIBRARIES = ("pypdfium2", "tesserocr", "pillow")
+_LIBRARIES = ("pypdfium2", "tesserocr", "pillow", "pi-heif")
 
 
 @lru_cache(maxsize=1)
 def reader_version() -> str:
     """Return 16 hex digits of the digest of the reader's code and libraries."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     for name in _LIBRARIES:
         digest.update(f"{name} {metadata.version(name)}".encode())

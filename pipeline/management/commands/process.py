@@ -54,8 +54,8 @@ class Command(PlainCommand):
     """Submit files and follow them."""
 
     help = (
-        "Submit records (PDF, TIFF, PNG, JPEG) and follow them until each has ended. Exits with 0"
-        " only if every record completed; with --no-wait, if every file was submitted."
+        "Submit records (PDF, images, text, RTF, DOCX, C-CDA) and follow them until each has ended."
+        " Exits with 0 only if every record completed; with --no-wait, if every file was submitted."
     )
 
     _refusing: ServerFault | None = None

@@ -1,0 +1,74 @@
+"""An open text file: its pages as text with places, and as images. Runs in the child only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from .. import refusals
+from ..ocr import Ocr
+from ..types import MediaType, PageRead, ReaderLimits
+from . import characters, drawing, encoding, plain
+from .lines import Item
+from .typesetting import TypedPage, paginate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """The items of a file, and the warnings that hold for each of its pages."""
+
+    items: Iterable[Item]
+    warnings: tuple[str, ...] = ()
+
+
+class TypedDocument:
+    """An open file of one of the `TEXT_TYPES`."""
+
+    def __init__(self, path: Path, media_type: MediaType, limits: ReaderLimits) -> None:
+        size = path.stat().st_size
+        if media_type is not MediaType.DOCX and size > limits.max_text_bytes:
+            raise refusals.too_many_bytes(size, limits.max_text_bytes)
+        if media_type not in _OPENED_BY:
+            raise refusals.unknown_type()
+        content = _OPENED_BY[media_type](path)
+        self._warnings = content.warnings
+        self._sheets: list[TypedPage] = []
+        for sheet in paginate(content.items, limits.max_pages):
+            self._sheets.append(sheet)
+        self.page_count = len(self._sheets)
+        if self.page_count == 0:
+            raise refusals.no_pages()
+        if self.page_count > limits.max_pages:
+            raise refusals.too_many_pages(self.page_count, limits.max_pages)
+
+    def read(self, number: int, _ocr: Ocr) -> PageRead:
+        """Return page `number` (1-based)."""
+        sheet = self._sheets[number - 1]
+        text, words = sheet.text()
+        width, height = sheet.points
+        return PageRead(
+            number=number,
+            text=text,
+            source="text_layer" if words else "blank",
+            width=width,
+            height=height,
+            words=words,
+            is_blank=not words,
+            warnings=self._warnings if words else (),
+        )
+
+    def render(self, number: int, dpi: int) -> Image.Image:
+        """Return page `number` (1-based) in colour at `dpi`."""
+        return drawing.draw(self._sheets[number - 1], dpi)
+
+
+def _plain(path: Path) -> Content:
+    decoded = encoding.decode(path.read_bytes())
+    text, warnings = characters.normalised(decoded.text)
+    return Content(items=plain.items_of(text), warnings=(*decoded.warnings, *warnings))
+
+
+_OPENED_BY = {MediaType.TEXT: _plain}
