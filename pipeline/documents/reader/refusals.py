@@ -206,3 +206,18 @@ def page_missing(number: int, count: int) -> InputRefused:
     return InputRefused(
         "INPUT_INVALID", f"The file has {count:,} pages; page {number:,} does not exist."
     )
+
+
+def too_much_markup(kind: str, limit: int) -> InputRefused:
+    """Refuse a document with too many elements."""
+    return InputRefused(
+        "INPUT_TOO_LARGE", f"The {kind} file has more than {limit:,} elements; split it."
+    )
+
+
+def enclosed_body() -> InputRefused:
+    """Refuse a C-CDA document whose body is another file."""
+    return InputRefused(
+        "INPUT_INVALID",
+        "The C-CDA document only encloses another file; send that file itself.",
+    )

@@ -32,10 +32,11 @@ _LOST = re.compile("(?<![^\\W\\d_])\ufffd|\ufffd(?=\\d)|\\d\\s?[A-Za-z/%]{0,8}\u
 STRIKES = re.compile("[\u0335-\u0338\u20d2\u20d3\u20e5\u20e6\u20eb]")
 
 
-def normalised(text: str) -> tuple[str, tuple[str, ...]]:
+def normalised(text: str, *, is_part: bool = False) -> tuple[str, tuple[str, ...]]:
     """Return `text` in NFC with plain spaces and line ends, and the warnings about it.
 
-    Form feeds and tabs stay. Raises InputRefused where a character leaves open what the text says.
+    Form feeds and tabs stay. Raises InputRefused where a character leaves open what the text says;
+    a part of a checked text raises nothing.
     """
     if text.isascii():
         text = _LINE_ENDS.sub("\n", text.rstrip("\x1a"))
@@ -45,9 +46,9 @@ def normalised(text: str) -> tuple[str, tuple[str, ...]]:
     _refuse_controls(text)
     if _OVERRIDES.search(text):
         raise refusals.not_text("The text holds controls that reverse the order of characters")
-    warnings = _damage(text)
+    warnings = () if is_part else _damage(text)
     text = _UNSEEN.sub("", _SPACES.sub(" ", _SOFT_HYPHEN.sub("", text)))
-    if "\xad" in text:
+    if "\xad" in text and not is_part:
         raise refusals.not_text("The text holds invisible hyphens beside numbers or signs")
     return unicodedata.normalize("NFC", text), warnings
 

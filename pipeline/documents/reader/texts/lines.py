@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 #: Longest word in characters; a longer run without a space is cut, since no page holds it.
@@ -31,6 +31,8 @@ class Line:
     cells: tuple[tuple[TypedWord, ...], ...]
     #: First column and width in characters of each cell.
     places: tuple[tuple[int, int], ...]
+    #: The headings of the line's table, which are repeated if a page begins with this line.
+    headers: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +52,32 @@ class PageBreak:
     """The end of a page."""
 
 
-Item = Line | TypedColumns | Blank | PageBreak
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Warned:
+    """A warning for the page of this item; it takes no room."""
+
+    name: str
+    #: Share of the page that was not read, for the warning `partly_read`.
+    unread_share: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Framed:
+    """From here on, these lines stand above and below each page.
+
+    `frame` returns them from the number of the page (1-based), the number of pages, and whether the
+    page is the first of its section.
+    """
+
+    frame: Callable[[int, int, bool], tuple[Sequence[Item], Sequence[Item]]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SectionEnd:
+    """The end of a section of a DOCX, which its reader replaces by a page break and a frame."""
+
+
+Item = Line | TypedColumns | Blank | PageBreak | Warned | Framed
 
 
 def tokens(text: str, *, struck: bool = False) -> tuple[TypedWord, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from PIL import Image
 from .. import refusals
 from ..ocr import Ocr
 from ..types import MediaType, PageRead, ReaderLimits
-from . import characters, drawing, encoding, plain
+from . import blocks, ccda, characters, docx, drawing, encoding, plain, rtf
 from .lines import Item
-from .typesetting import TypedPage, paginate
+from .typesetting import paginate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +31,10 @@ class TypedDocument:
         size = path.stat().st_size
         if media_type is not MediaType.DOCX and size > limits.max_text_bytes:
             raise refusals.too_many_bytes(size, limits.max_text_bytes)
-        if media_type not in _OPENED_BY:
-            raise refusals.unknown_type()
-        content = _OPENED_BY[media_type](path)
+        content = _OPENED_BY[media_type](path, limits)
         self._warnings = content.warnings
-        self._sheets: list[TypedPage] = []
-        for sheet in paginate(content.items, limits.max_pages):
-            self._sheets.append(sheet)
-        self.page_count = len(self._sheets)
+        self._pages = paginate(content.items, limits.max_pages)
+        self.page_count = len(self._pages)
         if self.page_count == 0:
             raise refusals.no_pages()
         if self.page_count > limits.max_pages:
@@ -46,9 +42,9 @@ class TypedDocument:
 
     def read(self, number: int, _ocr: Ocr) -> PageRead:
         """Return page `number` (1-based)."""
-        sheet = self._sheets[number - 1]
-        text, words = sheet.text()
-        width, height = sheet.points
+        page = self._pages[number - 1]
+        text, words = page.text()
+        width, height = page.points
         return PageRead(
             number=number,
             text=text,
@@ -57,18 +53,36 @@ class TypedDocument:
             height=height,
             words=words,
             is_blank=not words,
-            warnings=self._warnings if words else (),
+            unread_share=page.unread_share,
+            warnings=tuple(dict.fromkeys((*page.warnings, *(self._warnings if words else ())))),
         )
 
     def render(self, number: int, dpi: int) -> Image.Image:
         """Return page `number` (1-based) in colour at `dpi`."""
-        return drawing.draw(self._sheets[number - 1], dpi)
+        return drawing.draw(self._pages[number - 1], dpi)
 
 
-def _plain(path: Path) -> Content:
+def _plain(path: Path, _: ReaderLimits) -> Content:
     decoded = encoding.decode(path.read_bytes())
     text, warnings = characters.normalised(decoded.text)
     return Content(items=plain.items_of(text), warnings=(*decoded.warnings, *warnings))
 
 
-_OPENED_BY = {MediaType.TEXT: _plain}
+def _rtf(path: Path, _: ReaderLimits) -> Content:
+    return Content(items=blocks.items_of(rtf.read_rtf(path.read_bytes())))
+
+
+def _docx(path: Path, limits: ReaderLimits) -> Content:
+    return Content(items=blocks.items_of(docx.read_docx(path, limits)))
+
+
+def _ccda(path: Path, _: ReaderLimits) -> Content:
+    return Content(items=blocks.items_of(ccda.read_ccda(path)))
+
+
+_OPENED_BY: dict[MediaType, Callable[[Path, ReaderLimits], Content]] = {
+    MediaType.TEXT: _plain,
+    MediaType.RTF: _rtf,
+    MediaType.DOCX: _docx,
+    MediaType.CCDA: _ccda,
+}

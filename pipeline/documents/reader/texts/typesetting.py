@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import groupby, islice, takewhile
 
 from ..check_glyphs import as_boxes, glyphs_of
 from ..page_layout import in_given_rows, lay_out
 from ..placed_words import PageWord
 from ..raised import settle
 from ..types import Word
-from .lines import WORD, Blank, Item, Line, PageBreak, TypedColumns, TypedWord, length
+from .lines import (
+    WORD,
+    Blank,
+    Framed,
+    Item,
+    Line,
+    PageBreak,
+    TypedColumns,
+    TypedWord,
+    Warned,
+    length,
+)
 
 ROWS = 60
 WIDTH = 96
@@ -43,6 +54,8 @@ class TypedPage:
 
     placed: tuple[Placed, ...]
     width: int = WIDTH
+    warnings: tuple[str, ...] = ()
+    unread_share: float = 0.0
 
     @property
     def points(self) -> tuple[float, float]:
@@ -94,32 +107,67 @@ class TypedPage:
         )
 
 
-def paginate(items: Iterable[Item], most: int) -> Iterator[TypedPage]:
+Set = list[tuple[Item, int]]
+"""Items with their rows."""
+
+
+def paginate(items: Iterable[Item], most: int) -> list[TypedPage]:
     """Return the pages of a text; at most one page more than `most`."""
-    return islice(_pages(items), most + 1)
+    pages = list(islice(_pages(items), most + 1))
+    found = []
+    framed: Framed | None = None
+    for number, page in enumerate(pages, start=1):
+        begun = [item for item, _ in takewhile(lambda part: part[1] == 0, page)]
+        new = [item for item in begun if isinstance(item, Framed)]
+        framed = new[-1] if new else framed
+        if framed:
+            above, below = framed.frame(number, len(pages), bool(new))
+            page = [*_in_rows(above), *page, *_in_rows(below)]
+        found.append(_page(page))
+        framed = next((i for i, _ in reversed(page) if isinstance(i, Framed)), framed)
+    return found
 
 
-def _pages(items: Iterable[Item]) -> Iterator[TypedPage]:
-    page: list[tuple[Item, int]] = []
-    used, is_open = 0, False
+def _in_rows(items: Iterable[Item]) -> Set:
+    return [part for item in items for part in _parts(item)]
+
+
+def _pages(items: Iterable[Item]) -> Iterator[Set]:
+    page: Set = []
+    room, used, is_open = ROWS, 0, False
     for item in items:
+        if isinstance(item, Framed):
+            ends = (rows for part in item.frame(1, 1, False) for _, rows in _in_rows(part))
+            room = max(ROWS // 2, ROWS - sum(ends))
         if isinstance(item, PageBreak):
-            yield _sheet(page)
+            yield page
             page, used, is_open = [], 0, False
             continue
         is_open = True
         for part, height in _parts(item):
-            while used + height > ROWS and page:
+            while used + height > room and used:
                 full, page = _divided(page)
-                yield _sheet(full)
+                yield full
+                page = _with_headers(page, part)
                 used = sum(rows for _, rows in page)
             page.append((part, height))
             used += height
     if is_open:
-        yield _sheet(page)
+        yield page
 
 
-def _divided(page: list[tuple[Item, int]]) -> tuple[list[tuple[Item, int]], list[tuple[Item, int]]]:
+def _with_headers(page: Set, following: Item) -> Set:
+    """Return the rest of a page below the headings of the table that it continues."""
+    first = page[0][0] if page else following
+    if not isinstance(first, Line) or not first.headers:
+        return page
+    headers: Set = [part for line in first.headers for part in _parts(line)]
+    if sum(rows for _, rows in headers) > ROWS // 2:
+        return page
+    return [*headers, *page]
+
+
+def _divided(page: Set) -> tuple[Set, Set]:
     """Divide a full page at the last empty line near its end, or at its end.
 
     An empty line below a heading is no place for the end of a page.
@@ -134,8 +182,8 @@ def _divided(page: list[tuple[Item, int]]) -> tuple[list[tuple[Item, int]], list
     return page, []
 
 
-def _is_heading(page: Sequence[tuple[Item, int]], at: int) -> bool:
-    """Return whether a short line stands alone between empty lines."""
+def _is_heading(page: Set, at: int) -> bool:
+    """Return whether a short line has empty lines above and below."""
     item = page[at][0]
     alone = at == 0 or isinstance(page[at - 1][0], Blank)
     return alone and isinstance(item, Line) and length(item.cells[0]) <= LONGEST_HEADING
@@ -149,7 +197,7 @@ def _parts(item: Item) -> Iterator[tuple[Item, int]]:
             yield TypedColumns(lines=lines), len(lines)
         return
     if not isinstance(item, Line):
-        yield item, 1
+        yield item, 0 if isinstance(item, Warned | Framed) else 1
         return
     height = 1 + max((at[1] for cell in _set(item) for at in cell[-1:]), default=0)
     if height <= ROWS:
@@ -192,9 +240,10 @@ def _set(line: Line) -> list[list[tuple[TypedWord, int, int]]]:
     return found
 
 
-def _sheet(page: Sequence[tuple[Item, int]]) -> TypedPage:
+def _page(page: Set) -> TypedPage:
     row, width = 0, 1
     placed: list[Placed] = []
+    warned = [item for item, _ in page if isinstance(item, Warned)]
     for item, height in page:
         if isinstance(item, Line):
             cells = tuple(tuple((t, row + r, c) for t, r, c in cell) for cell in _set(item))
@@ -209,7 +258,12 @@ def _sheet(page: Sequence[tuple[Item, int]]) -> TypedPage:
         row += height
     ends = [c + len(t.text) for item in placed for cell in item.cells for t, _, c in cell]
     width = max(ends, default=width)
-    return TypedPage(placed=tuple(placed), width=width)
+    return TypedPage(
+        placed=tuple(placed),
+        width=width,
+        warnings=tuple(dict.fromkeys(item.name for item in warned)),
+        unread_share=min(1.0, sum(item.unread_share for item in warned)),
+    )
 
 
 def _joined(pieces: Iterable[tuple[str, tuple[Word, ...]]]) -> tuple[str, tuple[Word, ...]]:

@@ -1,0 +1,131 @@
+"""What the control words of RTF do to the look of text, to paragraphs, and to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..types import ATTACHMENTS, TRACKED_CHANGES
+from .blocks import Run
+from .rtf_tables import RowLook
+from .rtf_words import Look
+from .running_lines import PAGE_NUMBER
+
+if TYPE_CHECKING:
+    from .rtf import RtfReader
+
+Action = Callable[["RtfReader", "int | None"], None]
+
+
+def _sets(**changes: object) -> Action:
+    def act(rtf: RtfReader, _: int | None) -> None:
+        rtf.look = replace(rtf.look, **changes)  # type: ignore[arg-type]
+
+    return act
+
+
+def _switches(name: str) -> Action:
+    def act(rtf: RtfReader, number: int | None) -> None:
+        rtf.look = replace(rtf.look, **{name: number != 0})  # type: ignore[arg-type]
+
+    return act
+
+
+def _counts(name: str, default: int) -> Action:
+    def act(rtf: RtfReader, number: int | None) -> None:
+        rtf.look = replace(rtf.look, **{name: default if number is None else number})  # type: ignore[arg-type]
+
+    return act
+
+
+def _shifts(direction: int) -> Action:
+    def act(rtf: RtfReader, number: int | None) -> None:
+        rtf.look = replace(rtf.look, shift=direction if number != 0 else 0)
+
+    return act
+
+
+def _plain(rtf: RtfReader, _: int | None) -> None:
+    kept = rtf.look
+    rtf.look = Look(
+        destination=kept.destination, in_table=kept.in_table, depth=kept.depth,
+        skips_unicode=kept.skips_unicode, font=rtf.default_font, ground=kept.ground,
+        opened=kept.opened, is_frame=kept.is_frame,
+    )  # fmt: skip
+
+
+def _new_row(rtf: RtfReader, _: int | None) -> None:
+    rtf.row = RowLook()
+
+
+def _header_row(rtf: RtfReader, _: int | None) -> None:
+    rtf.row.is_header = True
+
+
+def _page_number(rtf: RtfReader, _: int | None) -> None:
+    if rtf.look.is_frame:
+        rtf.paragraph.runs.append(Run(text=PAGE_NUMBER))
+
+
+def _new_section(rtf: RtfReader, _: int | None) -> None:
+    rtf.has_first_page = False
+
+
+def _first_page(rtf: RtfReader, _: int | None) -> None:
+    rtf.has_first_page = True
+    rtf.add_frame()
+
+
+def _default_font(rtf: RtfReader, number: int | None) -> None:
+    rtf.default_font = number or 0
+    rtf.look = replace(rtf.look, font=rtf.default_font)
+
+
+ACTIONS: dict[bytes, Action] = {
+    b"par": lambda rtf, _: rtf.end_paragraph(),
+    b"sect": lambda rtf, _: rtf.end_page(),
+    b"page": lambda rtf, _: rtf.end_page(),
+    b"cell": lambda rtf, _: rtf.end_cell(1),
+    b"nestcell": lambda rtf, _: rtf.end_cell(max(2, rtf.look.depth)),
+    b"row": lambda rtf, _: rtf.end_row(1),
+    b"nestrow": lambda rtf, _: rtf.end_row(max(2, rtf.look.depth)),
+    b"trowd": _new_row,
+    b"trhdr": _header_row,
+    b"cellx": lambda rtf, number: rtf.row.edge(number or 0),
+    b"clvmrg": lambda rtf, _: rtf.row.join_next(),
+    b"clmrg": lambda rtf, _: rtf.row.join_next(),
+    b"pard": _sets(in_table=False, depth=1, ground=0),
+    b"intbl": _sets(in_table=True),
+    b"itap": _counts("depth", 1),
+    b"plain": _plain,
+    b"v": _switches("is_hidden"),
+    b"webhidden": _switches("is_hidden"),
+    b"deleted": _switches("is_deleted"),
+    b"revised": lambda rtf, _: rtf.add_warning(TRACKED_CHANGES),
+    b"strike": _switches("struck"),
+    b"striked": _switches("struck"),
+    b"super": _shifts(1),
+    b"sub": _shifts(-1),
+    b"up": _shifts(1),
+    b"dn": _shifts(-1),
+    b"nosupersub": _sets(shift=0),
+    b"fs": _counts("half_points", 24),
+    b"cf": _counts("colour", 0),
+    b"cb": _counts("marked", 0),
+    b"chcbpat": _counts("marked", 0),
+    b"highlight": _counts("marked", 0),
+    b"cbpat": _counts("ground", 0),
+    b"uc": _counts("skips_unicode", 1),
+    b"f": lambda rtf, number: rtf.set_font(number),
+    b"fcharset": lambda rtf, number: rtf.set_charset(number),
+    b"ansicpg": lambda rtf, number: rtf.set_code_page(number),
+    b"red": lambda rtf, number: rtf.set_colour_part(b"red", number),
+    b"green": lambda rtf, number: rtf.set_colour_part(b"green", number),
+    b"blue": lambda rtf, number: rtf.set_colour_part(b"blue", number),
+    b"chpgn": _page_number,
+    b"sectd": _new_section,
+    b"titlepg": _first_page,
+    b"deff": _default_font,
+    b"objemb": lambda rtf, _: rtf.add_warning(ATTACHMENTS),
+}
