@@ -69,7 +69,7 @@ def test_the_record_names_the_pages_that_were_read_in_part(read: UUID) -> None:
     assert warnings[
         ("PARTLY_READ", "A part of these pages could not be read; look at the pages.")
     ] == [2]
-    assert warnings[("PARTLY_READ", "The PDF has attached files")] == [1]
+    assert warnings[("PARTLY_READ", "The file holds other files")] == [1]
     assert Session.objects.get(shell_file_id=read).requires_human_review
 
 

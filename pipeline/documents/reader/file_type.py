@@ -34,6 +34,8 @@ _BMP_HEADERS = {12, 40, 52, 56, 64, 108, 124}
 _CONTROLS = re.compile(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]")
 #: Share of control characters above which a file is no text. The child refuses fewer of them too.
 MOST_CONTROLS = 0.02
+#: Share of pairs of bytes with a 0 from which text is UTF-16.
+ZEROS = 0.7
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = b"PK\x03\x04"
 _HL7 = re.compile(rb"[\x0b\s]*(?:MSH|FHS|BHS)\|")
@@ -111,11 +113,17 @@ def _as_text(head: bytes) -> str | None:
     if head.startswith(codecs.BOM_UTF8):
         head = head[len(codecs.BOM_UTF8) :]
     if b"\0" in head:
-        if head[1:64:2].count(0) > 2 * head[:64:2].count(0):
-            return head.decode("utf-16-le", "replace")
-        if head[:64:2].count(0) > 2 * head[1:64:2].count(0):
-            return head.decode("utf-16-be", "replace")
-        return None
+        return _as_utf16(head)
     if head.startswith(_OLE) or len(_CONTROLS.findall(head)) > MOST_CONTROLS * len(head):
         return None
     return head.decode("utf-8", "replace")
+
+
+def _as_utf16(head: bytes) -> str | None:
+    """Return text of UTF-16 without a mark: one byte of nearly each pair is 0."""
+    pairs, first, second = len(head) // 2, head[::2].count(0), head[1::2].count(0)
+    if first == 0 and second > ZEROS * pairs:
+        return head[: 2 * pairs].decode("utf-16-le", "replace")
+    if second == 0 and first > ZEROS * pairs:
+        return head[: 2 * pairs].decode("utf-16-be", "replace")
+    return None

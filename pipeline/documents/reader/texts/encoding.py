@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .. import refusals
+from ..file_type import ZEROS
 from ..types import ENCODING_GUESSED
 
 _BOMS = (
@@ -86,9 +87,9 @@ def _utf16(raw: bytes) -> str:
     head = raw[:65_536]
     first, second = head[::2].count(0), head[1::2].count(0)
     pairs = len(head) // 2
-    if len(raw) % 2 == 0 and second > 0.7 * pairs and first == 0:
+    if len(raw) % 2 == 0 and second > ZEROS * pairs and first == 0:
         return "utf-16-le"
-    if len(raw) % 2 == 0 and first > 0.7 * pairs and second == 0:
+    if len(raw) % 2 == 0 and first > ZEROS * pairs and second == 0:
         return "utf-16-be"
     raise refusals.not_text("The file holds binary data, not text")
 
