@@ -31,7 +31,7 @@ from .rtf_words import (
     SIGNS,
     SKIPPED,
     SYMBOLS,
-    Look,
+    RtfLook,
 )
 from .running_lines import PAGE_COUNT, PAGE_NUMBER, framed
 from .symbol_fonts import in_unicode, is_symbol
@@ -41,8 +41,8 @@ class RtfReader:
     """Reads the tokens of one file."""
 
     def __init__(self) -> None:
-        self.look: Look = Look()
-        self.groups: list[Look] = []
+        self.look: RtfLook = RtfLook()
+        self.groups: list[RtfLook] = []
         self.default = "cp1252"
         self.fonts: dict[int, tuple[str, str]] = {}
         self.colours: list[str] = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..types import ATTACHMENTS, TRACKED_CHANGES
 from .blocks import Run
 from .rtf_tables import RowLook
-from .rtf_words import Look
+from .rtf_words import RtfLook
 from .running_lines import PAGE_NUMBER
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _shifts(direction: int) -> Action:
 
 def _plain(rtf: RtfReader, _: int | None) -> None:
     kept = rtf.look
-    rtf.look = Look(
+    rtf.look = RtfLook(
         destination=kept.destination, in_table=kept.in_table, depth=kept.depth,
         skips_unicode=kept.skips_unicode, font=rtf.default_font, ground=kept.ground,
         opened=kept.opened, is_frame=kept.is_frame,

@@ -40,7 +40,7 @@ FLOWS = {"footnote", "shptxt"} | {word.decode() for word in HEADERS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Look:
+class RtfLook:
     """The state that a group inherits and gives back."""
 
     font: int = 0
