@@ -13,7 +13,8 @@ from uuid import UUID
 from django.db.models import Q
 
 from observability.phi.enriched import EnrichedView, ReadTwice, enriched
-from observability.phi.highlights import Box, HighlightRun, Place, boxes, halves, runs
+from observability.phi.highlights import Box, boxes
+from pipeline.clinical.page_text.marks import HighlightRun, Place, halves, runs
 from pipeline.core.errors import ErrorCode
 from pipeline.documents import reader
 from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile, selectors

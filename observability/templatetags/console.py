@@ -23,8 +23,8 @@ from observability.drilldown.lookup import located_models
 from observability.drilldown.nodes import Node, NodeKind
 from observability.listing.pagination import place_of
 from observability.metrics.workers import WorkerFleet, WorkerView
-from observability.phi.highlights import HighlightRun
 from observability.phi.pages import PageView
+from pipeline.clinical.page_text.marks import HighlightRun
 from pipeline.core import labels
 from pipeline.core.labels import SHAPES, WORDS, StatusWord, duration
 from pipeline.core.states import Step

@@ -235,6 +235,10 @@ class UserErrorCode(StrEnum):
     """No row has the given id or name."""
     STATE_CONFLICT = "STATE_CONFLICT"
     """The target is not in a state in which the action is possible."""
+    RECORD_INCOMPLETE = "RECORD_INCOMPLETE"
+    """Results of the record are missing, and the request did not allow that."""
+    OUTPUT_INVALID = "OUTPUT_INVALID"
+    """The output cannot be written there: a missing folder, a missing right, or another export."""
     FORM_EXPIRED = "FORM_EXPIRED"
     """The form was used before, is incomplete, or belongs to another user."""
 

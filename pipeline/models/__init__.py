@@ -44,7 +44,7 @@ from pipeline.models.jobs import IncidentJob, Job
 from pipeline.models.rate_limits import RateLimitCounts
 from pipeline.models.record_batches import RecordBatch
 from pipeline.models.reuse import ExtractionFlight, KeptReply, Reuse
-from pipeline.models.review import ReviewItem, ReviewReason
+from pipeline.models.review import ReviewItem, ReviewReason, ReviewStatus
 from pipeline.models.sessions import Session, Summary
 
 __all__ = [
@@ -99,6 +99,7 @@ __all__ = [
     "Reuse",
     "ReviewItem",
     "ReviewReason",
+    "ReviewStatus",
     "Session",
     "ShellFile",
     "Summary",

@@ -13,8 +13,8 @@ from django.urls import reverse
 from observability.permissions import ROLES, Right, Role
 from observability.phi.calls import Prompt, read_call
 from observability.phi.diff import difference
-from observability.phi.highlights import halves, runs
 from observability.phi.pages import page_view
+from pipeline.clinical.page_text.marks import halves, runs
 from pipeline.models import Batch, Entity, Page, ProviderCall, ProviderPayload
 from tests.support import records
 from tests.support.audit_rows import audit_events

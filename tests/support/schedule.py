@@ -28,6 +28,7 @@ SECONDS: dict[str, int] = {
     "acceptance-reuse": 22,
     "acceptance-budgets": 22,
     "later-totals": 20,
+    "exports": 20,
     "acceptance-record-batches": 16,
     "executor-admission": 16,
     "quota-waits": 16,

@@ -6,7 +6,7 @@ import pytest
 
 from medproc.env import PROJECT_ROOT
 
-MOST = {"pipeline": 17, "observability": 20}
+MOST = {"pipeline": 18, "observability": 20}
 """Entries of a package's top level, Django's own included; `__init__.py` is the package itself."""
 
 

@@ -1,0 +1,134 @@
+"""MedicationStatement: what the text says about the use of a medication, with its dosage."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from pipeline.clinical.attributes import MedicationAttributes, Quantity, Timing
+from pipeline.exports.fhir import terms
+from pipeline.exports.fhir.context import Context, started
+from pipeline.exports.fhir.observations import measured, range_of
+from pipeline.exports.fhir.terms import Json, in_words, named, parts, present
+from pipeline.exports.rows import EntityRow
+from pipeline.models.assertions import Certainty, MedicationStatus, Temporality
+
+_STATUSES = {
+    MedicationStatus.ACTIVE: "active",
+    MedicationStatus.CHANGED: "active",
+    MedicationStatus.STOPPED: "stopped",
+    MedicationStatus.ON_HOLD: "on-hold",
+    MedicationStatus.PLANNED: "intended",
+    MedicationStatus.NOT_STARTED: "not-taken",
+    MedicationStatus.ENTERED_IN_ERROR: "entered-in-error",
+}
+_TAKEN = (MedicationStatus.ACTIVE, MedicationStatus.CHANGED)
+
+
+def medication(context: Context, entity: EntityRow) -> Json:
+    """Return the MedicationStatement of a medication."""
+    attributes = MedicationAttributes.model_validate(entity.attributes or {})
+    resource = started("MedicationStatement", context, entity) | present(
+        status=status_of(entity),
+        medicationCodeableConcept=named(
+            entity.name, system=entity.code_system, code=entity.code, display=entity.code_display
+        ),
+        subject=context.patient,
+        context=terms.reference(entity.encounter_id),
+        effectivePeriod=present(start=attributes.start, end=attributes.stop),
+        reasonCode=[in_words(attributes.indication)] if attributes.indication else None,
+        dosage=_dosage(entity, attributes),
+    )
+    resource["extension"] += parts("structured", _beside(attributes))
+    return resource
+
+
+def status_of(entity: EntityRow) -> str:
+    """Return the status: what the text says; `unknown` if nothing decides or two words differ."""
+    stated = (entity.attributes or {}).get("status") or entity.status
+    if stated == MedicationStatus.ENTERED_IN_ERROR:
+        return "entered-in-error"
+    if entity.negated and stated in (None, MedicationStatus.NOT_STARTED):
+        return "not-taken"
+    is_taken = stated in _TAKEN
+    if entity.temporality == Temporality.PLANNED and (stated is None or is_taken):
+        return "intended"
+    is_doubted = (
+        entity.negated
+        or entity.certainty == Certainty.POSSIBLE
+        or entity.temporality == Temporality.HISTORICAL
+    )
+    if stated is None or (is_taken and is_doubted):
+        return "unknown"
+    return _STATUSES[MedicationStatus(stated)]
+
+
+def _dosage(entity: EntityRow, attributes: MedicationAttributes) -> list[Json]:
+    printed = " ".join(filter(None, (entity.dose, entity.route, entity.frequency)))
+    timing = attributes.timing
+    found = present(
+        sequence=attributes.step or entity.step,
+        text=terms.text_of(printed),
+        timing=timing and _timing(timing),
+        asNeededBoolean=True if timing and timing.as_needed else None,
+        route=_route(attributes),
+        doseAndRate=_dose(attributes.dose),
+    )
+    return [found] if found else []
+
+
+def _route(attributes: MedicationAttributes) -> Json | None:
+    if not attributes.route and not attributes.printed_route:
+        return None
+    normal = attributes.route
+    return present(
+        extension=[terms.extension("normal-route", valueString=normal)] if normal else None,
+        text=terms.text_of(attributes.printed_route or normal or ""),
+    )
+
+
+def _dose(of: Quantity | None) -> list[Json]:
+    """Return the dose. `SimpleQuantity` has no comparator, so a limited dose stays an extension."""
+    if of is None or of.number is None or of.comparator:
+        return []
+    if of.high is not None:
+        return [{"doseRange": range_of(of)}]
+    return [{"doseQuantity": measured(of)["valueQuantity"]}]
+
+
+def _timing(of: Timing) -> Json:
+    """Return the Timing. What its integers cannot hold (every 1.5 doses) stays text."""
+    repeat = present(
+        count=of.count,
+        frequency=_whole(of.frequency),
+        frequencyMax=_whole(of.frequency_max),
+        period=of.period if of.period_unit else None,
+        periodMax=of.period_max if of.period_unit and of.period else None,
+        periodUnit=of.period_unit if of.period else None,
+        when=list(of.when),
+    )
+    return present(repeat=repeat, code={"text": terms.text_of(of.printed)})
+
+
+def _whole(of: Decimal | None) -> int | None:
+    return int(of) if of is not None and of == of.to_integral_value() and of > 0 else None
+
+
+def _beside(attributes: MedicationAttributes) -> dict[str, Any]:
+    """Return what MedicationStatement has no element for."""
+    dose = attributes.dose
+    return {
+        "ingredient": attributes.ingredient,
+        "status": attributes.status,
+        "strength": [_whole_quantity(each) for each in attributes.strength],
+        "daily_dose": _whole_quantity(attributes.daily_dose),
+        "previous_dose": _whole_quantity(attributes.previous_dose),
+        "dose": _whole_quantity(dose) if dose and not _dose(dose) else None,
+    }
+
+
+def _whole_quantity(of: Quantity | None) -> Any:
+    """Return a Quantity; the words of the page if it has two ends or no number."""
+    if of is None:
+        return None
+    return of.printed if of.number is None or of.high is not None else measured(of)["valueQuantity"]

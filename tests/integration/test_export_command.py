@@ -1,0 +1,117 @@
+"""`manage.py export`: what it writes, what it refuses, and what the audit keeps."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from pipeline.core.states import JobStatus
+from pipeline.models import Encounter, Job
+from tests.support.audit_rows import audit_events
+from tests.support.clinical_rows import clinical_rows
+from tests.support.rows import a_job, an_encounter
+
+FORMATS = ("pair", "fhir", "html", "csv")
+
+
+@pytest.fixture
+def job(cloned_db: str) -> Job:
+    """Insert a completed record of one encounter with results of all passes."""
+    made = a_job(status=JobStatus.COMPLETED)
+    an_encounter(made)
+    encounter = Encounter.objects.get(shell_file_id=made.shell_file_id)
+    clinical_rows(encounter)
+    Encounter.objects.update(entities_published_at=encounter.created_at)
+    return made
+
+
+def run(job: Job, form: str, folder: Path, *more: Any) -> dict[str, Any]:
+    out = StringIO()
+    call_command(
+        "export", str(job.shell_file_id), "--format", form, "--output", str(folder), "--json",
+        *more, stdout=out,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads(out.getvalue())
+    return found
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_each_format_writes_a_private_file_named_by_the_record(
+    job: Job, form: str, tmp_path: Path
+) -> None:
+    said = run(job, form, tmp_path)
+
+    path = Path(said["path"])
+    assert path.parent == tmp_path
+    assert path.name.startswith(f"{job.shell_file_id}.")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert said["generation"] in path.read_text("utf-8")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_the_audit_has_the_export_before_its_file_is_visible(job: Job, tmp_path: Path) -> None:
+    said = run(job, "fhir", tmp_path)
+
+    (event,) = audit_events().filter(action="export")
+    assert (event.target_kind, event.target_id) == ("record", str(job.shell_file_id))
+    assert event.facts == {
+        "format": "fhir",
+        "generation": said["generation"],
+        "record_incomplete": False,
+        "reviewed": False,
+        "size_bytes": said["size_bytes"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (JobStatus.PENDING, "the job is waiting in Pass 1"),
+        (JobStatus.PROCESSING, "the job is running in Pass 1"),
+        (JobStatus.FAILED, "the job ended as failed in Pass 1"),
+        (JobStatus.DEAD, "the job ended as dead in Pass 1"),
+        (JobStatus.CANCELLED, "the job ended as cancelled in Pass 1"),
+    ],
+)
+@pytest.mark.parametrize("form", FORMATS)
+def test_an_incomplete_record_is_refused_unless_allowed_and_then_each_format_says_so(
+    job: Job, form: str, status: JobStatus, words: str, tmp_path: Path
+) -> None:
+    lease = timezone.now() if status == JobStatus.PROCESSING else None
+    Job.objects.update(
+        status=status, current_step="pass1", lease_expires_at=lease, heartbeat_at=lease,
+        worker_id=lease and "w1", lease_gen=1,
+    )  # fmt: skip
+
+    with pytest.raises(CommandError) as refused:
+        run(job, form, tmp_path)
+
+    assert words in str(refused.value)
+    assert str(refused.value).endswith("(RECORD_INCOMPLETE)")
+    assert not list(tmp_path.iterdir())
+    said = run(job, form, tmp_path, "--allow-incomplete")
+    assert said["record_incomplete"]
+    assert f"Record incomplete: {words}" in Path(said["path"]).read_text("utf-8")
+
+
+def test_an_unpublished_encounter_makes_the_record_incomplete(job: Job, tmp_path: Path) -> None:
+    an_encounter(job, index=2)
+    Encounter.objects.filter(encounter_index=2).update(entities_published_at=None)
+
+    with pytest.raises(CommandError, match="1 of 2 encounters is not published"):
+        run(job, "csv", tmp_path)
+
+
+def test_an_unknown_id_and_an_unknown_format_are_refused(job: Job, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="No object has the id"):
+        call_command("export", str(uuid4()), "--format", "csv", "--output", str(tmp_path))
+    with pytest.raises(CommandError, match="invalid choice"):
+        call_command("export", str(job.shell_file_id), "--format", "xml")
+    assert not list(tmp_path.iterdir())
