@@ -9,9 +9,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Callable, Mapping
 
 DIMENSIONS = 3_072
 """The service's default for `outputDimensionality`."""
+MOST_IN_BATCH = 100
+"""Texts of one `batchEmbedContents`; the service refuses more."""
 _WORD = re.compile(r"\w+")
 
 
@@ -27,3 +30,13 @@ def embed(text: str, dimensions: int = DIMENSIONS) -> list[float]:
             vector[(at >> 1) % dimensions] += 1.0 if at & 1 else -1.0
     length = math.sqrt(sum(x * x for x in vector))
     return [round(x / length, 8) for x in vector] if length else vector
+
+
+VECTOR_FAULTS: Mapping[str, Callable[[list[list[float]]], list[list[float]]]] = {
+    "few-vectors": lambda vectors: vectors[1:],
+    "short-vector": lambda vectors: [vectors[0][:-1], *vectors[1:]],
+    "nan-vector": lambda vectors: [[math.nan, *vectors[0][1:]], *vectors[1:]],
+    "zero-vector": lambda vectors: [[0.0] * len(vectors[0]), *vectors[1:]],
+}
+"""Faults of an embedding: name in a script → change of the vectors. Only a rule of the kind
+`embedding` can name them."""

@@ -12,10 +12,19 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
+from gemini_emulator.embeddings import VECTOR_FAULTS
 from gemini_emulator.faults import FAULTS, SLOW_S, Setting
 
 
@@ -75,9 +84,16 @@ class FaultRule(BaseModel):
     @field_validator("fault")
     @classmethod
     def _is_known(cls, name: str) -> str:
-        if name not in FAULTS:
-            raise ValueError(f"no such fault: {name}; known faults: {', '.join(FAULTS)}")
+        if name not in FAULTS and name not in VECTOR_FAULTS:
+            known = ", ".join((*FAULTS, *VECTOR_FAULTS))
+            raise ValueError(f"no such fault: {name}; known faults: {known}")
         return name
+
+    @model_validator(mode="after")
+    def _is_of_its_kind(self) -> Self:
+        if self.fault in VECTOR_FAULTS and self.kind != "embedding":
+            raise ValueError(f"{self.fault} needs the kind embedding")
+        return self
 
     @property
     def setting(self) -> Setting:

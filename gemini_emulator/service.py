@@ -25,7 +25,7 @@ from gemini_emulator.call_record import (
     bare_line,
 )
 from gemini_emulator.clock import PacificClock
-from gemini_emulator.embeddings import DIMENSIONS, embed
+from gemini_emulator.embeddings import DIMENSIONS, MOST_IN_BATCH, VECTOR_FAULTS, embed
 from gemini_emulator.fault_script import FaultRule, Script
 from gemini_emulator.faults import FAULTS, LATE_S, OF_ANY_BODY, Draft, Setting
 from gemini_emulator.http import Delivery, HttpAnswer, HttpRequest
@@ -170,6 +170,12 @@ class Service:
     ) -> HttpAnswer:
         """Reply with vectors. An answering fault changes only the delivery of the reply."""
         wanted = [content] if route == "embedContent" else content.get("requests") or []
+        if len(wanted) > MOST_IN_BATCH:
+            raise Refused(
+                400,
+                "INVALID_ARGUMENT",
+                "* BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch",
+            )
         requests = [plain(one) for one in wanted]
         texts = [input_of(one).text for one in requests]
         sizes = [_dimensions(one) for one in requests]
@@ -177,14 +183,22 @@ class Service:
         if refusal := self._unfit(asked, request):
             return refusal
         rule = self._script.choose(asked.call(self._register.began or asked.arrived))
-        if rule is not None and not FAULTS[rule.fault].answers:
+        is_at_once = rule is not None and rule.fault not in VECTOR_FAULTS
+        if rule is not None and is_at_once and not FAULTS[rule.fault].answers:
             return await self._fail_at_once(asked, rule)
         if limited := self._limited(asked):
             return limited
-        vectors = [{"values": embed(*one)} for one in zip(texts, sizes, strict=True)]
+        found = [embed(*one) for one in zip(texts, sizes, strict=True)]
+        if rule is not None and rule.fault in VECTOR_FAULTS:
+            found = VECTOR_FAULTS[rule.fault](found)
+        vectors = [{"values": values} for values in found]
         body: dict[str, object] = {"embeddings": vectors}
         if route == "embedContent":
-            body = {"embedding": vectors[0]}
+            body = {"embedding": vectors[0] if vectors else {}}
+        body["usageMetadata"] = {
+            "promptTokenCount": asked.input_tokens,
+            "promptTokenDetails": api_bodies.by_modality(asked.modalities),
+        }
         draft = Draft(model=model, item_token="", body=api_bodies.encode(body), text=None)
         if rule is not None and rule.fault in OF_ANY_BODY:
             draft = FAULTS[rule.fault].change(draft, self._setting(asked, rule))

@@ -71,6 +71,7 @@ def _host_name() -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:64] or "host"
 
 
+_MODEL_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$"
 _Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 Masked = AfterValidator(Secret)
 
@@ -145,7 +146,7 @@ class Environment(BaseSettings):
         11,
         "gemini-3.5-flash-lite",
         hint="a name of letters, digits, dots, dashes and slashes",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+        pattern=_MODEL_NAME,
         max_length=100,
     )
     GEMINI_RPM: int = _variable(12, 300, unit="requests per minute", ge=1, le=10_000_000)
@@ -177,6 +178,14 @@ class Environment(BaseSettings):
     SKIPPED_PASSES: Annotated[_Listed, AfterValidator(env_values.check_passes)] = _variable(
         99, (), hint="names of pass1_5, pass2 and pass3, separated by commas"
     )
+    CODE_EMBEDDER: Literal["ngrams", "gemini"] = _variable(84, "ngrams")
+    CODE_EMBEDDING_MODEL: str = _variable(
+        85,
+        "gemini-embedding-001",
+        hint="a name of letters, digits, dots, dashes and slashes",
+        pattern=_MODEL_NAME,
+        max_length=100,
+    )
     NARRATIVE_MAX_SENTENCES: int = _variable(56, 12, unit="sentences", ge=1, le=100)
     NARRATIVE_MAX_WORDS: int = _variable(57, 40, unit="words", ge=5, le=200)
     CALL_DEADLINE_S: float = _variable(28, 120.0, unit="seconds", gt=0, le=3600)
@@ -206,6 +215,9 @@ class Environment(BaseSettings):
     )
     GEMINI_PRICE_OUTPUT_USD_PER_M: Decimal = _variable(
         41, Decimal("0.40"), unit="US dollars per million tokens", ge=0, le=10_000
+    )
+    GEMINI_PRICE_EMBEDDING_USD_PER_M: Decimal = _variable(
+        86, Decimal("0.15"), unit="US dollars per million tokens", ge=0, le=10_000
     )
 
     STOP_GRACE_S: float = _variable(42, 30.0, unit="seconds", gt=0, le=3600)

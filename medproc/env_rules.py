@@ -26,7 +26,7 @@ _OTHERS = ("MEDPROC_TEST_", "GEMINI_CLI_")
 """Names that other programs use: the test suite, and Google's command line."""
 _ONLY_GEMINI = (
     "GEMINI_BASE_URL", "GEMINI_MODEL", "GEMINI_PRICE_INPUT_USD_PER_M",
-    "GEMINI_PRICE_OUTPUT_USD_PER_M",
+    "GEMINI_PRICE_OUTPUT_USD_PER_M", "GEMINI_PRICE_EMBEDDING_USD_PER_M",
 )  # fmt: skip
 
 
@@ -166,6 +166,12 @@ RULES = (
         "PASS_INPUT",
         "is pdf, which needs the provider gemini; the local engine reads only text",
         lambda env: env.provider == "local" and env.PASS_INPUT == "pdf",  # noqa: S105 - a mode
+        *_SERVICE,
+    ),
+    _rule(
+        "CODE_EMBEDDER",
+        "is gemini, which needs the provider gemini; the local engine calls no service",
+        lambda env: env.provider == "local" and env.CODE_EMBEDDER == "gemini",
         *_SERVICE,
     ),
     _rule(

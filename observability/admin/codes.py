@@ -10,7 +10,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
 from observability.admin.base import ReadOnlyAdmin
-from pipeline.models import Code, CodeEntry, CodeSystem, CodeTerm, CodeWord
+from pipeline.models import Code, CodeEntry, CodeSystem, CodeTerm, CodeVector, CodeWord
 from pipeline.models.codes import SystemKey
 
 LONGEST_NUMBER = 18
@@ -100,4 +100,14 @@ class CodeWordAdmin(_NumberedAdmin):
     list_display = ("id", "system_id", "word", "lexeme", "entry_count", "length")
     heavy = ("grams",)
     search_help_text = "The number of a word"
+    ordering = ("pk",)
+
+
+@admin.register(CodeVector)
+class CodeVectorAdmin(_NumberedAdmin):
+    """The vectors of the optional embedder."""
+
+    list_display = ("id", "model", "created_at")
+    phi = ("digest", "vector")
+    search_help_text = "The number of a vector"
     ordering = ("pk",)

@@ -59,6 +59,7 @@ class ErrorCode(StrEnum):
     DATE_UNCLEAR = "DATE_UNCLEAR"
     SETTINGS_DIFFER = "SETTINGS_DIFFER"
     CODES_NOT_LOADED = "CODES_NOT_LOADED"
+    EMBEDDER_AWAY = "EMBEDDER_AWAY"
     ENCOUNTER_NOT_FOUND = "ENCOUNTER_NOT_FOUND"
     PATIENT_MISMATCH = "PATIENT_MISMATCH"
     LANGUAGE_UNSUPPORTED = "LANGUAGE_UNSUPPORTED"
@@ -181,6 +182,12 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         False,
         _N,
         "No code system is loaded, so entities have no codes. Run manage.py load_codes ICD10CM.",
+    ),
+    ErrorCode.EMBEDDER_AWAY: ErrorPolicy(
+        False,
+        _N,
+        "The embedder did not answer, so codes are ordered by words alone. Extract the record again"
+        " with --force if the order matters.",
     ),
     ErrorCode.ENCOUNTER_NOT_FOUND: ErrorPolicy(
         False, _N, "The encounter does not belong to this record. Check the id."

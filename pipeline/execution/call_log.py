@@ -174,7 +174,7 @@ class CallLog:
         )
 
     def _add(self, call: LoggedCall, flush: Flush) -> None:
-        details = _storable(call.details)
+        details = storable_details(call.details)
         row = call.split.row
         prompt = self._prompts.get(call.split.key)
         call_id = str(uuid4())
@@ -195,9 +195,8 @@ class CallLog:
         row = call.split.row
         first, last = call.split.page_range
         return {
+            **call_row(self.lease, self.provider, details, duration_s=call.duration_s),
             "id": call_id,
-            "processing_session_id": str(self.lease.session_id),
-            "step": self.lease.step.value,
             "work_item_id": str(row.id),
             "split": call.split.name,
             "page_range_start": first,
@@ -206,31 +205,69 @@ class CallLog:
             "outcome": call.outcome,
             "accepted": call.accepted,
             "message": _message(call),
-            "provider": self.provider.name,
-            "model": self.provider.model,
-            "model_version": details.model_version or None,
-            "response_id": details.response_id or None,
             "prompt_version": prompt.version if prompt else "",
             "schema_version": SCHEMA_VERSION,
-            "http_status": details.http_status,
-            "finish_reason": details.finish_reason or None,
-            "quota_id": details.quota_id or None,
-            "retry_after_ms": _ms(details.retry_after_s),
             "queue_wait_ms": self._waits_ms.pop(call.call_no, 0),
-            "duration_ms": counted(call.duration_s * 1000),
-            "input_tokens": details.input_tokens,
-            "output_tokens": details.output_tokens,
-            "thinking_tokens": details.thinking_tokens,
-            "cached_tokens": details.cached_tokens,
             "cost_usd": str(cost_usd(self.provider.name, details)),
-            "lease_gen": self.lease.gen,
-            "started_at": _before(call.duration_s).isoformat(),
         }
 
     def _next_number(self, row: WorkItem) -> int:
         """Return the 1-based number of the row's next call, limited calls included."""
         history = len(row.failure_history) + self._answered.get(row.id, 0)
         return int(max(history, row.attempt_count + row.rate_limit_waits)) + 1
+
+
+def call_row(
+    lease: Lease, provider: Provider, details: CallDetails, *, duration_s: float
+) -> dict[str, object]:
+    """Return the columns of a call about a whole record; a call about an item replaces some.
+
+    `details` are storable. `outcome`, `attempt` and `cost_usd` are missing.
+    """
+    return {
+        "id": str(uuid4()),
+        "processing_session_id": str(lease.session_id),
+        "step": lease.step.value,
+        "work_item_id": None,
+        "split": "",
+        "page_range_start": None,
+        "page_range_end": None,
+        "accepted": False,
+        "message": None,
+        "provider": provider.name,
+        "model": provider.model,
+        "model_version": details.model_version or None,
+        "response_id": details.response_id or None,
+        "prompt_version": "",
+        "schema_version": "",
+        "http_status": details.http_status,
+        "finish_reason": details.finish_reason or None,
+        "quota_id": details.quota_id or None,
+        "retry_after_ms": _ms(details.retry_after_s),
+        "queue_wait_ms": 0,
+        "duration_ms": counted(duration_s * 1000),
+        "input_tokens": details.input_tokens,
+        "output_tokens": details.output_tokens,
+        "thinking_tokens": details.thinking_tokens,
+        "cached_tokens": details.cached_tokens,
+        "lease_gen": lease.gen,
+        "started_at": _before(duration_s).isoformat(),
+    }
+
+
+def storable_details(details: CallDetails) -> CallDetails:
+    """Return the details as a row can hold them, and token counts as a price can."""
+    return replace(
+        details,
+        finish_reason=storable(details.finish_reason),
+        quota_id=storable(details.quota_id),
+        model_version=storable(details.model_version),
+        response_id=storable(details.response_id),
+        input_tokens=counted(details.input_tokens),
+        output_tokens=counted(details.output_tokens),
+        thinking_tokens=counted(details.thinking_tokens),
+        cached_tokens=counted(details.cached_tokens),
+    )
 
 
 def _message(call: LoggedCall) -> str | None:
@@ -250,21 +287,6 @@ def _payload_row(
         "prompt_sha256": prompt.sha256 if prompt else "",
         "reply": "\\x" + zlib.compress(raw_reply.encode("utf-8", "replace")).hex(),
     }
-
-
-def _storable(details: CallDetails) -> CallDetails:
-    """Return the details as a row can hold them, and token counts as a price can."""
-    return replace(
-        details,
-        finish_reason=storable(details.finish_reason),
-        quota_id=storable(details.quota_id),
-        model_version=storable(details.model_version),
-        response_id=storable(details.response_id),
-        input_tokens=counted(details.input_tokens),
-        output_tokens=counted(details.output_tokens),
-        thinking_tokens=counted(details.thinking_tokens),
-        cached_tokens=counted(details.cached_tokens),
-    )
 
 
 def _ms(seconds: float | None) -> int | None:

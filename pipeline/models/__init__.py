@@ -17,7 +17,7 @@ from pipeline.models.clinical import (
     RecordListKind,
     ZoneResult,
 )
-from pipeline.models.code_index import CodeEntry, CodeWord
+from pipeline.models.code_index import CodeEntry, CodeVector, CodeWord
 from pipeline.models.codes import Code, CodeCandidate, CodeSystem, CodeTerm, SystemKey
 from pipeline.models.discovery import (
     CascadeChain,
@@ -61,6 +61,7 @@ __all__ = [
     "CodeEntry",
     "CodeSystem",
     "CodeTerm",
+    "CodeVector",
     "CodeWord",
     "DiscoveryMetrics",
     "DiscoverySession",

@@ -1,6 +1,7 @@
 """The index of the code search: what a term says, and which codes the term leads to.
 
-`codes.search.index.fill` writes both tables, once per load of a code system.
+`codes.search.index.fill` writes entries and words, once per load of a code system. Pass 1.5 writes
+the vectors of the optional embedder.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from pgvector.django import HalfVectorField, SparseVectorField
 
+from pipeline.models import fields
 from pipeline.models.codes import CodeSystem
 
 LEXEME_DIMENSIONS = 999_999_937
 """Dimensions of `CodeEntry.dimensions`; a prime below pgvector's limit of 1,000,000,000."""
 GRAM_DIMENSIONS = 128
 """Dimensions of `CodeWord.grams`."""
+
+EMBEDDING_DIMENSIONS = 768
+"""Dimensions of `CodeVector.vector`. The service recommends 768, 1,536 or 3,072."""
 
 
 class CodeEntry(models.Model):
@@ -79,3 +84,30 @@ class CodeWord(models.Model):
 
     def __str__(self) -> str:
         return f"word {self.pk} of {self.system_id}"
+
+
+class CodeVector(models.Model):
+    """The vector of one text by one model of the optional embedder. PHI.
+
+    Texts are terms of codes and names of entities. The row does not say which, names no record, and
+    has no text. A vector still tells what its text is about.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    model = models.TextField()
+    digest = models.CharField(max_length=64)
+    """SHA-256 of the text."""
+    vector = HalfVectorField(dimensions=EMBEDDING_DIMENSIONS)
+    created_at = fields.created_at()
+
+    class Meta:
+        verbose_name = "vector"
+        verbose_name_plural = "vectors"
+        db_table = "code_search_vectors"
+        db_table_comment = "Vectors of texts by the digest of the text (optional embedder). PHI."
+        constraints = [
+            models.UniqueConstraint(fields=["model", "digest"], name="idx_code_vectors_text"),
+        ]
+
+    def __str__(self) -> str:
+        return f"vector {self.pk} of {self.model}"

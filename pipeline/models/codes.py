@@ -116,6 +116,8 @@ class CodeCandidate(models.Model):
     """1-based; the best candidate has rank 1."""
     system = models.TextField(choices=SystemKey.choices)
     system_version = models.TextField()
+    search_version = fields.text(default="", db_default="")
+    """The search that made the list: the revision of its index, and its embedder."""
     code = models.TextField()
     display = models.TextField()
     score = models.FloatField()

@@ -6,7 +6,7 @@ database rows, retries or rate limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -63,6 +63,27 @@ class Reply:
     details: CallDetails
 
 
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingRequest:
+    """One call for the vectors of some texts."""
+
+    texts: tuple[str, ...] = field(repr=False)
+    """PHI: the names of entities are among the texts. No text is empty."""
+    dimensions: int
+    deadline_s: float
+    """Seconds of wall clock, scaled by TIME_SCALE. The caller abandons the call at this age."""
+    on_send: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
+    """Called in the call's thread when the request is sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingReply:
+    """The vectors of one call, checked: as many as texts, in their order, each of length 1."""
+
+    vectors: tuple[Sequence[float], ...] = field(repr=False)
+    details: CallDetails
+
+
 class Provider(Protocol):
     """Answers requests. Call threads use one provider concurrently."""
 
@@ -78,4 +99,12 @@ class Provider(Protocol):
 
     def close(self) -> None:
         """Close all connections; the provider must not be used afterwards."""
+        ...
+
+
+class EmbeddingProvider(Provider, Protocol):
+    """A provider whose `model` turns texts into vectors."""
+
+    def embed(self, request: EmbeddingRequest) -> EmbeddingReply:
+        """Return one vector per text. Raises `CallError` with a code of the taxonomy."""
         ...

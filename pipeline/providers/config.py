@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from django.conf import settings
@@ -34,3 +34,10 @@ class ProviderConfig:
             base_url=settings.GEMINI_BASE_URL or "",
             api_key=str(settings.GEMINI_API_KEY or EMULATOR_KEY),
         )
+
+    @classmethod
+    def of_embedder(cls) -> Self | None:
+        """Return the configured provider of vectors; None if the search needs no provider."""
+        if settings.CODE_EMBEDDER != "gemini":
+            return None
+        return replace(cls.of_settings(), model=settings.CODE_EMBEDDING_MODEL)

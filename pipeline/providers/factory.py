@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import get_args
+from typing import cast, get_args
 
 from medproc.env import ProviderName
 from pipeline.core.types import ProviderModel
-from pipeline.providers.base import Provider
+from pipeline.providers.base import EmbeddingProvider, Provider
 from pipeline.providers.config import ProviderConfig
 
 NAMES: tuple[str, ...] = tuple(sorted(get_args(ProviderName)))
@@ -28,6 +28,12 @@ def provider_for(config: ProviderConfig) -> Provider:
     key = (os.getpid(), config)
     # Two threads may both make a provider; `setdefault` keeps the first, so all threads share it.
     return _made.get(key) or _made.setdefault(key, _make(config))
+
+
+def embedding_provider() -> EmbeddingProvider | None:
+    """Return this process's provider of vectors; None if the settings ask for none."""
+    config = ProviderConfig.of_embedder()
+    return None if config is None else cast(EmbeddingProvider, provider_for(config))
 
 
 def named_provider(config: ProviderConfig) -> ProviderModel:

@@ -23,11 +23,19 @@ from urllib.parse import urlsplit
 import httpx2
 from google import genai
 from google.genai import types as wire
+from pydantic import ValidationError
 
-from pipeline.core.errors import CallDetails, CallError, ErrorCode
-from pipeline.providers.base import Reply, Request
-from pipeline.providers.error_mapping import ErrorBoundary, error_of_unreadable_body
+from pipeline.core.errors import CallDetails, CallError, ErrorCode, ReplyError
+from pipeline.providers.base import EmbeddingReply, EmbeddingRequest, Reply, Request
+from pipeline.providers.embedding_reply import checked
+from pipeline.providers.error_mapping import (
+    ErrorBoundary,
+    error_of_page,
+    error_of_unreadable_body,
+    is_page,
+)
 from pipeline.providers.json_schema import wire_schema
+from pipeline.providers.prompts import estimate_tokens
 from pipeline.providers.reply_parsing import read_reply
 from pipeline.providers.schemas import DiscoveryReply, EntityReply
 
@@ -41,6 +49,11 @@ too small for 300 threads."""
 KEEPALIVE_S = 30.0
 MAX_INLINE_BYTES = 50 * 1024 * 1024
 """Limit for the documents and images that one request carries inline (documentation of the API)."""
+
+EMBEDDING_TASKS = {"gemini-embedding-001": "SEMANTIC_SIMILARITY"}
+"""The task type of each model that has task types (documentation of the API)."""
+MAX_EMBEDDING_TOKENS = 1_000_000
+"""A larger count of one embedding call is absurd, and is not believed."""
 
 THINKING: tuple[tuple[str, wire.ThinkingConfig], ...] = (
     ("gemini-2.5-pro", wire.ThinkingConfig(thinking_budget=128)),
@@ -114,6 +127,19 @@ class GeminiProvider:
                 attachment.release()
         raise boundary.error
 
+    def embed(self, request: EmbeddingRequest) -> EmbeddingReply:
+        """Send the texts of one request and return their vectors.
+
+        Raises `CallError`, also for a reply with a missing or unusable vector. The timeout is that
+        of `generate`. Without token counts in the reply the input tokens are estimated.
+        """
+        began = time.monotonic()
+        boundary = ErrorBoundary(lambda: time.monotonic() - began)
+        _in_thread.on_send = request.on_send
+        with boundary:
+            return self._embedded(request)
+        raise boundary.error
+
     def close(self) -> None:
         """Close the client of this process."""
         with self._own_lock():
@@ -121,9 +147,51 @@ class GeminiProvider:
         if client is not None:
             client.close()
 
-    def _ask(self, request: Request) -> str:
-        wait_s = max(self._least_wait_s, request.deadline_s)
+    def _embedded(self, request: EmbeddingRequest) -> EmbeddingReply:
+        sent = self._ask_for_vectors(request)
+        tokens = (sent.usage_metadata and sent.usage_metadata.prompt_token_count) or 0
+        details = CallDetails(
+            http_status=200,
+            input_tokens=tokens
+            if 0 < tokens <= MAX_EMBEDDING_TOKENS
+            else sum(map(estimate_tokens, request.texts)),
+        )
+        vectors = checked(sent.embeddings, len(request.texts), request.dimensions, details)
+        return EmbeddingReply(vectors=vectors, details=details)
+
+    def _ask_for_vectors(self, request: EmbeddingRequest) -> wire.EmbedContentResponse:
+        client = self._own_client()
+        config = wire.EmbedContentConfig(
+            task_type=EMBEDDING_TASKS.get(self.model),
+            output_dimensionality=request.dimensions,
+            http_options=self._http_options(request.deadline_s),
+        )
+        # One content per text: newer models return one vector for all parts of a content.
+        texts = [wire.Content(parts=[wire.Part(text=text)]) for text in request.texts]
+        refused: CallError = ReplyError(
+            "the reply has another shape than a reply with vectors",
+            code=ErrorCode.PARSE_SCHEMA,
+            details=CallDetails(http_status=200),
+        )
+        try:
+            return client.models.embed_content(model=self.model, contents=texts, config=config)
+        except json.JSONDecodeError as error:
+            if not is_page(error.doc):
+                raise
+            refused = error_of_page()
+        except (ValidationError, AttributeError, TypeError):
+            # The SDK parses this reply itself, and takes the shape for granted.
+            pass
+        raise refused
+
+    def _http_options(self, deadline_s: float) -> wire.HttpOptions:
+        wait_s = max(self._least_wait_s, deadline_s)
         server_s = math.ceil(max(SHORTEST_TIMEOUT_S, wait_s))
+        return wire.HttpOptions(
+            timeout=math.ceil(wait_s * 1000), headers={"X-Server-Timeout": str(server_s)}
+        )
+
+    def _ask(self, request: Request) -> str:
         reply = self._own_client().models.generate_content(
             model=self.model,
             contents=self._contents(request),
@@ -136,10 +204,7 @@ class GeminiProvider:
                 automatic_function_calling=wire.AutomaticFunctionCallingConfig(disable=True),
                 # Ask for the raw body: the SDK reads blocked, truncated and fenced replies as None.
                 should_return_http_response=True,
-                http_options=wire.HttpOptions(
-                    timeout=math.ceil(wait_s * 1000),
-                    headers={"X-Server-Timeout": str(server_s)},
-                ),
+                http_options=self._http_options(request.deadline_s),
             ),
         )
         if reply.sdk_http_response is None:

@@ -22,4 +22,13 @@ def cost_usd(provider: str, details: CallDetails) -> Decimal:
         details.input_tokens * settings.GEMINI_PRICE_INPUT_USD_PER_M
         + (details.output_tokens + details.thinking_tokens) * settings.GEMINI_PRICE_OUTPUT_USD_PER_M
     )
+    return _rounded(spent)
+
+
+def embedding_cost_usd(details: CallDetails) -> Decimal:
+    """Return the price of one embedding call in US dollars: only input tokens are billed."""
+    return _rounded(details.input_tokens * settings.GEMINI_PRICE_EMBEDDING_USD_PER_M)
+
+
+def _rounded(spent: Decimal) -> Decimal:
     return Decimal(spent / _MILLION).quantize(Decimal("0.000001"))

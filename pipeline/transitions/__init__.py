@@ -10,7 +10,7 @@ from __future__ import annotations
 from pipeline.transitions.cancellation import cancel, cancel_asked
 from pipeline.transitions.claim_order import preempt_after_s, should_preempt
 from pipeline.transitions.flights import board, confirm_wait, land
-from pipeline.transitions.flush import Flush, row_of, write
+from pipeline.transitions.flush import Flush, insert_calls, row_of, write
 from pipeline.transitions.holds import (
     end_pauses,
     pause_on,
@@ -81,6 +81,7 @@ __all__ = [
     "fail_step",
     "fenced",
     "find_stale",
+    "insert_calls",
     "land",
     "link_failed_jobs",
     "mark_hung",

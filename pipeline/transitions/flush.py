@@ -104,6 +104,12 @@ def write(lease: Lease, flush: Flush) -> None:
         )
 
 
+def insert_calls(calls: list[Row]) -> None:
+    """Insert calls about a whole record, in one statement; call this inside the step's fence."""
+    with connection.cursor() as cursor:
+        cursor.execute(_insert(ProviderCall, "calls"), {"calls": _json(calls)})
+
+
 def _columns(table: WorkTable) -> tuple[str, ...]:
     return (*_SHARED, *(column for column, _ in table.counts), *table.error_columns)
 

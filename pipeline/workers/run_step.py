@@ -297,9 +297,10 @@ def _fence_is_accepted(lease: Lease) -> None:
 
 def _copy_counts(lease: Lease) -> None:
     """Copy the counters of the rate limiter, which a loss of Redis would reset."""
-    if lease.step not in CALLING_STEPS:
-        return
-    limiter = limiter_of(provider_for(ProviderConfig.of_settings()))
+    config = ProviderConfig.of_settings() if lease.step in CALLING_STEPS else None
+    if lease.step is Step.PASS1_5:
+        config = ProviderConfig.of_embedder()
+    limiter = None if config is None else limiter_of(provider_for(config))
     if limiter is not None:
         with unless_away():
             copy_counts_of(limiter.state())

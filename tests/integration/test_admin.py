@@ -22,10 +22,10 @@ from tests.support import records
 MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda model: model.__name__)
 EMPTY = {
     "CascadeChain", "ClinicalMetrics", "Code", "CodeCandidate", "CodeEntry", "CodeSystem",
-    "CodeTerm", "CodeWord", "EnrichedEntity", "ExtractionFlight", "FileSweep", "Incident",
-    "IncidentJob", "KeptReply", "NarrativeMetrics", "NarrativeResult", "NarrativeSentence",
-    "Pause", "PeriodicTaskRun", "ProcessedDocument", "RateLimitCounts", "RecordBatch",
-    "RecordListItem", "Reuse", "ZoneResult",
+    "CodeTerm", "CodeVector", "CodeWord", "EnrichedEntity", "ExtractionFlight", "FileSweep",
+    "Incident", "IncidentJob", "KeptReply", "NarrativeMetrics", "NarrativeResult",
+    "NarrativeSentence", "Pause", "PeriodicTaskRun", "ProcessedDocument", "RateLimitCounts",
+    "RecordBatch", "RecordListItem", "Reuse", "ZoneResult",
 }  # fmt: skip
 
 

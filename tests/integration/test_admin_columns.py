@@ -27,6 +27,7 @@ SHOWN = {
     "periodic_task_runs": "name outcome",
     "code_terms": "kind text",
     "code_search_entries": "codes facets weights words",
+    "code_search_vectors": "model",
     "code_search_words": "lexeme word",
     "code_systems": "digest key licence source version",
     "codes": "code display kind parent properties",
@@ -57,7 +58,7 @@ SHOWN = {
     "pass1_entity_metrics": (
         "ai_model_used entity_types_found error_code error_summary ocr_model_used"
     ),
-    "pass1_5_code_candidates": "system system_version",
+    "pass1_5_code_candidates": "search_version system system_version",
     "pass2_clinical_metrics": "ai_model_used error_code error_summary",
     "pass2_enriched_entities": "category code_system engine flags",
     "pass2_zone_results": (

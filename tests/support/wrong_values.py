@@ -144,7 +144,10 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
         "DATABASE_URL": NOT_DATABASES,
         "GEMINI_API_KEY": NOT_KEYS,
         "GEMINI_BASE_URL": NOT_SERVICES,
-        "GEMINI_MODEL": (*NOT_NAMES, "-hunter2", ".hunter2", "../hunter2"),
+        **dict.fromkeys(
+            ("GEMINI_MODEL", "CODE_EMBEDDING_MODEL"),
+            (*NOT_NAMES, "-hunter2", ".hunter2", "../hunter2"),
+        ),
         "REDIS_URL": NOT_REDIS,
         "SECRET_KEY": NOT_SECRETS,
         "SKIPPED_PASSES": (*NOT_NAMES, "pages", "pass05", "pass3,pass4", "PASS3"),

@@ -56,6 +56,6 @@ class NgramEmbedder:
         return [value / length for value in values] if length else values
 
 
-def literal(vector: Vector) -> str:
+def literal(vector: Sequence[float]) -> str:
     """Return a vector as pgvector reads it."""
     return "[" + ",".join(f"{value:.4g}" for value in vector) + "]"

@@ -37,6 +37,8 @@ CONTEXT = frozenset(
 OUT_OF_CONTEXT = 0.75
 """The share of its score that an entry keeps which has a context that the query lacks."""
 
+UNSTATED = "is not stated"
+"""Ends the reason of a code that states a side or a specimen which the text does not state."""
 USUAL_SPECIMEN = "blood"
 """The specimen of a test whose text names no specimen."""
 
@@ -341,7 +343,7 @@ def _fit(stated: Facets, facets: str, is_initial: bool) -> Fit | None:
             reasons.append(f"laterality {SIDE_NAMES[stated.side]} is not in the code")
     elif of_code.side in STATED:
         share *= 0.75
-        reasons.append(f"laterality {SIDE_NAMES[of_code.side]} is not stated")
+        reasons.append(f"laterality {SIDE_NAMES[of_code.side]} {UNSTATED}")
     if of_code.trimester:
         if stated.trimester:
             if of_code.trimester == stated.trimester:
@@ -386,6 +388,6 @@ def _fit(stated: Facets, facets: str, is_initial: bool) -> Fit | None:
             reasons.append(f"specimen {stated.specimen}")
         elif of_code.specimen != USUAL_SPECIMEN:
             share *= 0.6
-            reasons.append(f"specimen {of_code.specimen} is not stated")
+            reasons.append(f"specimen {of_code.specimen} {UNSTATED}")
     is_unstated = stated.side is Side.NONE and of_code.side in STATED
     return Fit(share, "".join(f"; {reason}" for reason in reasons), of_code.side, is_unstated)

@@ -1,7 +1,8 @@
-"""The stage of Pass 1.5: ranked candidate codes for every published entity, without a call.
+"""The stage of Pass 1.5: ranked candidate codes for every published entity.
 
-The stage writes group after group of encounters, so that an interrupted step continues where the
-step stopped. A record without a loaded code system completes with a warning.
+Only the optional embedder calls a provider. The stage writes group after group of encounters, so
+that an interrupted step continues where the step stopped. A record without a loaded code system
+completes with a warning.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pipeline.execution.step_result import (
 )
 from pipeline.models import Entity
 from pipeline.stages.pass1_5 import store
+from pipeline.stages.pass1_5.meaning_order import MeaningOrder
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Failure, Lease, fenced
 
@@ -45,14 +47,20 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     """Write the candidates of every encounter that has none yet."""
     heartbeat = Heartbeat(lease, deadline)
     preemption = Preemption(lease)
+    order = MeaningOrder(lease, deadline, heartbeat)
     loaded = store.versions()
     for group in store.groups(lease.shell_file_id, loaded, GROUP_SIZE) if loaded else ():
         stopped = _stop(heartbeat, preemption, deadline)
         if stopped is not None:
             return stopped
         found = shortlists([asked for _, _, asked in group.entities], SHORTLIST_SIZE)
+        ordered = order.of(found)
+        if isinstance(ordered, StepInterrupted):
+            return ordered
         with fenced(lease):
-            store.write(lease.shell_file_id, group, found, loaded)
+            store.write(lease.shell_file_id, group, ordered.shortlists, loaded)
+            if ordered.warning:
+                warn(lease.shell_file_id, ErrorCode.EMBEDDER_AWAY, ordered.warning)
         deadline.note_progress()
     needed = {system for category in _NEEDED for system in SYSTEMS[category]}
     is_short = not needed & loaded.keys() and _has_conditions(lease)

@@ -10,6 +10,7 @@ from django.db import connection
 
 from pipeline.clinical.facts import Candidate
 from pipeline.codes.search.search import Asked
+from pipeline.codes.version import search_version
 from pipeline.models import CodeSystem, Encounter, Entity
 
 EMERGENCY = "emergency"
@@ -31,7 +32,7 @@ def versions() -> dict[str, str]:
 
 
 def groups(shell_file_id: UUID, loaded: Mapping[str, str], size: int) -> Iterator[Group]:
-    """Yield the encounters that lack candidates of the loaded versions, in groups.
+    """Yield the encounters that lack candidates of the loaded versions by this search, in groups.
 
     A group has at least `size` entities, unless the group is the last one. The entities of one
     group are in memory at a time.
@@ -51,16 +52,18 @@ def groups(shell_file_id: UUID, loaded: Mapping[str, str], size: int) -> Iterato
 
 
 def _done(shell_file_id: UUID, loaded: Mapping[str, str]) -> set[UUID]:
-    """Return the encounters whose candidates are all of the loaded versions."""
+    """Return the encounters whose candidates are all of the loaded versions, by this search."""
     found: dict[UUID, bool] = {}
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT DISTINCT healthcare_encounter_id, system, system_version"
+            "SELECT DISTINCT healthcare_encounter_id, system, system_version, search_version"
             " FROM pass1_5_code_candidates WHERE shell_file_id = %s",
             [shell_file_id],
         )
-        for encounter_id, system, version in cursor:
-            found[encounter_id] = found.get(encounter_id, True) and loaded.get(system) == version
+        search = search_version()
+        for encounter_id, system, version, searched_by in cursor:
+            is_present = loaded.get(system) == version and searched_by == search
+            found[encounter_id] = found.get(encounter_id, True) and is_present
     return {encounter_id for encounter_id, is_done in found.items() if is_done}
 
 
@@ -77,6 +80,7 @@ def write(
     loaded: Mapping[str, str],
 ) -> None:
     """Replace the candidates of a group; call this inside the step's fence."""
+    search = search_version()
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM pass1_5_code_candidates WHERE healthcare_encounter_id = ANY(%s)",
@@ -93,6 +97,7 @@ def write(
                             rank,
                             each.system,
                             loaded[each.system],
+                            search,
                             each.code,
                             each.display,
                             each.score,
@@ -104,5 +109,5 @@ def write(
 
 _COPY = """
 COPY pass1_5_code_candidates (shell_file_id, healthcare_encounter_id, entity_id, rank, system,
-  system_version, code, display, score, reason, term) FROM STDIN
+  system_version, search_version, code, display, score, reason, term) FROM STDIN
 """
