@@ -20,7 +20,7 @@ def known(model: str, texts: Iterable[str]) -> dict[str, Sequence[float]]:
     rows = CodeVector.objects.filter(model=model, digest__in=by_digest)
     # An array of floats needs a tenth of the memory of a list.
     return {
-        by_digest[digest]: array("f", vector.to_list())
+        by_digest[digest]: array("f", vector)
         for digest, vector in rows.values_list("digest", "vector")
     }
 
