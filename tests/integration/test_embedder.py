@@ -125,7 +125,7 @@ def test_without_the_setting_no_call_is_made(lease: Lease, settings: Any) -> Non
     assert not CodeVector.objects.exists()
 
 
-def test_codes_are_ordered_anew_and_none_is_added_or_lost(lease: Lease, settings: Any) -> None:
+def test_codes_are_ordered_by_meaning_and_none_is_added_or_lost(lease: Lease, settings: Any) -> None:
     before = by_words(lease, settings)
 
     with embedding(settings):
@@ -344,7 +344,7 @@ def stopping_at_once(stop: Any) -> Any:
     return lambda: None
 
 
-def test_another_embedder_or_index_is_another_code_table_and_codes_anew(
+def test_another_embedder_or_index_is_another_code_table(
     lease: Lease, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = (Step.PASS1_5, Step.PASS2, Step.PASS3)
@@ -352,7 +352,7 @@ def test_another_embedder_or_index_is_another_code_table_and_codes_anew(
     def keys() -> list[str]:
         return [conditions_of(step).code_table_version for step in steps]
 
-    def codes_anew() -> bool:
+    def is_coded_again() -> bool:
         before = set(CodeCandidate.objects.values_list("id", flat=True))
         completes(lease)
         return before.isdisjoint(CodeCandidate.objects.values_list("id", flat=True))
@@ -360,17 +360,17 @@ def test_another_embedder_or_index_is_another_code_table_and_codes_anew(
     with embedding(settings):
         settings.CODE_EMBEDDER = "ngrams"
         completes(lease)
-        assert not codes_anew()
+        assert not is_coded_again()
         seen = [keys()]
         settings.CODE_EMBEDDER = "gemini"
-        assert codes_anew()
-        assert not codes_anew()
+        assert is_coded_again()
+        assert not is_coded_again()
         seen.append(keys())
         settings.CODE_EMBEDDING_MODEL = "gemini-embedding-2"
-        assert codes_anew()
+        assert is_coded_again()
         seen.append(keys())
         monkeypatch.setattr("pipeline.codes.version.REVISION", 999)
-        assert codes_anew()
+        assert is_coded_again()
         seen.append(keys())
 
     assert len({tuple(each) for each in seen}) == len(seen)
