@@ -6,6 +6,7 @@ The stage runs with the real google-genai client against the emulator.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -125,7 +126,9 @@ def test_without_the_setting_no_call_is_made(lease: Lease, settings: Any) -> Non
     assert not CodeVector.objects.exists()
 
 
-def test_codes_are_ordered_by_meaning_and_none_is_added_or_lost(lease: Lease, settings: Any) -> None:
+def test_codes_are_ordered_by_meaning_and_none_is_added_or_lost(
+    lease: Lease, settings: Any
+) -> None:
     before = by_words(lease, settings)
 
     with embedding(settings):
@@ -143,9 +146,7 @@ def test_codes_are_ordered_by_meaning_and_none_is_added_or_lost(lease: Lease, se
         assert scores == sorted(scores, reverse=True)
         assert all(0 <= score <= 1 for score in scores)
     assert warnings_of(lease) == []
-    several = CodeCandidate.objects.filter(rank=2).values("entity_id")
-    reasons = CodeCandidate.objects.filter(entity_id__in=several).values_list("reason", flat=True)
-    assert all("; meaning " in reason for reason in reasons)
+    assert CodeCandidate.objects.filter(reason__contains="; meaning ").exists()
 
 
 def codes_of_one(found: Sequence[tuple[str, float]]) -> list[str]:
@@ -199,7 +200,7 @@ def test_the_same_words_are_asked_for_once(lease: Lease, settings: Any) -> None:
         assert len(emulator.log()) == 1
     assert codes_of(other) == first
     digests = set(CodeVector.objects.values_list("digest", flat=True))
-    assert meaning.digest_of("htn") in digests
+    assert meaning.digest_of("abdominal pain lower") in digests
     assert set(CodeVector.objects.values_list("model", flat=True)) == {MODEL}
 
 
@@ -326,7 +327,7 @@ def test_a_stop_or_a_cancellation_interrupts_the_calls_without_a_warning(
 ) -> None:
     settings.STOP_GRACE_S, settings.HEARTBEAT_S = 4.0, 0.1
     with embedding(settings, [{"fault": "hang"}]):
-        monkeypatch.setattr(embedding_calls, "on_stop", stopping_at_once)
+        monkeypatch.setattr(embedding_calls, "on_stop", stopping_soon)
         stopped = stage.run(lease, a_deadline())
         monkeypatch.undo()
         Job.objects.update(cancel_requested_at="2026-01-01T00:00:00Z")
@@ -334,14 +335,17 @@ def test_a_stop_or_a_cancellation_interrupts_the_calls_without_a_warning(
 
     assert stopped == StepInterrupted(reason=SIGTERM)
     assert cancelled == StepInterrupted(reason=CANCELLED)
-    assert {outcome for outcome, _ in calls()} == {ErrorCode.CANCELLED.value}
+    # The cancellation was known before the second run began a call.
+    assert calls() == [(ErrorCode.CANCELLED.value, False)]
     assert not CodeCandidate.objects.exists()
     assert warnings_of(lease) == []
 
 
-def stopping_at_once(stop: Any) -> Any:
-    stop()
-    return lambda: None
+def stopping_soon(stop: Any) -> Any:
+    """Stop while the first call hangs, which a call of the tests may do for 1.5 s."""
+    timer = threading.Timer(0.4, stop)
+    timer.start()
+    return timer.cancel
 
 
 def test_another_embedder_or_index_is_another_code_table(
