@@ -117,3 +117,55 @@ def test_facts_keep_the_term_in_their_json() -> None:
     assert stored["candidates"][0] == {"code": "ICD10CM|A", "display": "a", "term": "b"}
     assert "term" not in stored["candidates"][1]
     assert EntityFacts.of_json(stored) == facts
+
+
+MIGRAINE = "Migraine, unspecified, not intractable, without status migrainosus"
+
+
+def test_a_term_that_says_nos_is_better_than_an_unspecified_display_with_an_absence() -> None:
+    assert best_term("Migraine", MIGRAINE, ["Migraine NOS"], []) == "Migraine NOS"
+    assert best_term("Chronic migraine", MIGRAINE, ["Headache NOS"], []) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "display", "term", "is_chosen"),
+    [
+        ("Migraine.", MIGRAINE, "Migraine NOS", True),
+        ("Migraine, intractable.", MIGRAINE, "Migraine NOS", False),
+        (
+            "Epilepsy.",
+            "Epilepsy, unspecified, not intractable, without status epilepticus",
+            "Epilepsy NOS",
+            True,
+        ),
+        (
+            "Enlarged prostate, nocturia.",
+            "Benign prostatic hyperplasia without lower urinary tract symptoms",
+            "Enlarged prostate NOS",
+            False,
+        ),
+        (
+            "Enlarged prostate.",
+            "Benign prostatic hyperplasia without lower urinary tract symptoms",
+            "Enlarged prostate NOS",
+            True,
+        ),
+        (
+            "Atherosclerotic heart disease, chest pain on exertion.",
+            "Atherosclerotic heart disease of native coronary artery without angina pectoris",
+            "Atherosclerotic heart disease NOS",
+            False,
+        ),
+        ("Depression, in full remission.", "Depression, unspecified", "Depression NOS", False),
+        ("Strep pharyngitis.", "Streptococcal pharyngitis", "", True),
+    ],
+)
+def test_a_term_that_says_nos_is_for_a_text_without_details(
+    text: str, display: str, term: str, is_chosen: bool
+) -> None:
+    offered = Candidate(system="ICD10CM", code="X00.0", display=display, score=0.9, term=term)
+    first, *others = facts_of(text)
+
+    facts, evidence = evidence_in(text, first, [first, *others], candidates=[offered])
+
+    assert (choose(facts, evidence).code is not None) == is_chosen

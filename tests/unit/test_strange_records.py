@@ -243,3 +243,57 @@ def test_an_allergen_without_a_known_allergy_is_denied(line: str) -> None:
     sulfa, latex = facts_of(f"ALLERGIES\nSulfa - rash\n{line}")
 
     assert (sulfa.negated, latex.negated) == (None, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pt was told he had lupus but this was subsequently ruled out.",
+        "Suspected lupus, but it was excluded.",
+    ],
+)
+def test_a_diagnosis_is_denied_behind_but(text: str) -> None:
+    assert [each.negated for each in facts_of(text)] == [True]
+
+
+def test_relief_behind_but_denies_nothing() -> None:
+    (pain,) = facts_of("Chest pain but it was relieved by rest.")
+
+    assert pain.negated is not True
+
+
+def test_the_last_event_of_a_year_is_past_and_a_lasting_disease_is_not() -> None:
+    (disorder, seizure) = facts_of("Seizure disorder, last seizure 2018.")
+    (gout, _) = facts_of("Last gout flare 2019. Hypertension.")
+
+    assert (disorder.temporality, seizure.temporality) == (None, "historical")
+    assert gout.temporality is None
+
+
+def test_a_disease_in_a_list_of_vaccines_is_no_vaccine() -> None:
+    found = facts_of(
+        "IMMUNIZATIONS:\nTdap: 2019\nVaricella: had disease at age 5\nMeasles: immune by titer\n"
+        "Rubella - immune"
+    )
+
+    assert [(each.category, each.name) for each in found] == [
+        ("immunization", "Tdap"),
+        ("condition", "Varicella"),
+    ]
+    assert found[1].temporality == "historical"
+
+
+@pytest.mark.parametrize(
+    ("text", "doses"),
+    [
+        ("Amlodipine 10 mg (decreased from 10 to 5 mg on 2/1)", [("5 mg", "10 mg")]),
+        ("Lisinopril 10 mg daily, increased from 10 to 20 mg daily today", [("20 mg", "10 mg")]),
+        ("Warfarin 5 mg (changed from 7.5 to 5 mg)", [("5 mg", None)]),
+        ("Metoprolol 50 mg BID, increased from 25 to 50 mg BID", [("50 mg", None)]),
+        ("Amlodipine 20 mg, decreased from 10 to 5 mg", [(None, None)]),
+    ],
+)
+def test_a_change_behind_a_dose_is_one_medication(
+    text: str, doses: list[tuple[str | None, str | None]]
+) -> None:
+    assert [(each.dose, each.previous_dose) for each in facts_of(text)] == doses

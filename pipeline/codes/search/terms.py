@@ -6,6 +6,7 @@ term is then written with these words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ MAX_ADDED = 4
 """Words that a code may add to its heading; a longer addition is a concept of its own."""
 _OPEN = frozenset({"unspecified", "nos", "unsp"})
 """Words with which a code leaves a detail open; a text does not print these words."""
+_NOS = re.compile(r"\bNOS$")
 _SIDES = frozenset({"left", "right", "bilateral"})
 
 
@@ -24,14 +26,23 @@ def best_term(text: str, display: str, own: Sequence[str], above: Sequence[str])
     """Return the term that fits a text best; empty if no term fits better than the display.
 
     `own` are the terms of the code, `above` the terms of its heading with the code's addition.
+    `Migraine NOS` is better than a display that fits as well and adds `not intractable`: NOS says
+    that the code is the one for a text without such a detail (ICD-10-CM Official Guidelines,
+    sections I.A.6.b and I.A.12).
     """
     if not own and not above:
         return ""
     wordings = _wordings(text)
     best, found = _fit(wordings, display), ""
+    has_absence = any(word.is_negated for word in words(display)) and _OPEN & {
+        word.text for word in words(display)
+    }
     for term in (*own, *above):
         value = _fit(wordings, term)
-        if value > best:
+        is_default = (
+            bool(has_absence) and not found and value == best and _NOS.search(term) is not None
+        )
+        if value > best or is_default:
             best, found = value, term
     return found
 

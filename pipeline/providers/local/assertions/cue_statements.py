@@ -100,14 +100,17 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "NOT_POST",
         (
-            r"\b(?:since|later|subsequently|then|ultimately|eventually|now|finally)"
-            rf"(?: (?:been|{_BE}|found to be))* (?:refuted|disproven|disproved|ruled out|excluded"
+            r"(?:\b(?:but|however|although|though),? (?:this|that|it|which|the diagnosis)\b"
+            rf"(?: (?:{_BE}|has|had|later|since|subsequently|then|ultimately|eventually|finally"
+            r"|now|also|found to be|shown to be))*"
+            r"|\b(?:since|later|subsequently|then|ultimately|eventually|now|finally)"
+            rf"(?: (?:been|{_BE}|found to be))*) (?:refuted|disproven|disproved|ruled out|excluded"
             r"|retracted|rescinded|overturned|incorrect|wrong)\b(?! (?:for|of)\b)"
         ),
     ),
     (
         "PAST_POST",
-        r"(?:[:(–—-] ?|\b)(?:positive |documented )?(?:history|hx) of (?:the )?disease\b",
+        r"(?:[:(–—-] ?|\b)(?:positive |documented )?(?:(?:history|hx) of|had) (?:the )?disease\b",
     ),
     # The tasks and the refusals that a verb in between would hide.
     (
@@ -140,6 +143,14 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"\b(?:that|which) (?:had |once )?(?:gave|given|brought) (?:him|her|them|the patient)\b"
             r"|\b(?:tablet|pill|capsule|medicine|medication|drug|statin|injection)s? (?:that|which)"
             r" (?:had |once )?caused\b"
+        ),
+    ),
+    (
+        "HISTORY",
+        (
+            r"\b(?:last|most recent) (?:known |documented |reported )?(?!(?:visit|seen|note|exam"
+            r"|check|checked|appointment|admission|dose|menstrual|flown|hospital|time|had|was)\b)"
+            r"(?=(?:[a-z-]+ ){1,3}(?:\(|in |on |was in |was )?(?:\d{1,2}/)?(?:19|20)\d\d\b)"
         ),
     ),
     # Two negations leave the finding open.

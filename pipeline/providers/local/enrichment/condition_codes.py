@@ -38,7 +38,7 @@ _SAME = {
     "aching": "ache", "painful": "pain", "ii": "2", "iii": "3", "iv": "4",
     "abdomen": "abdominal", "calculu": "stone", "calculi": "stone",
     "diabetic": "diabete", "bilaterally": "bilateral", "both": "bilateral", "lt": "left",
-    "rt": "right",
+    "rt": "right", "strep": "streptococcal", "staph": "staphylococcal",
 }  # fmt: skip
 _AXIS = (
     r"(?:organism|sites?|type|cause|severity|trimester|episode|stage|nature|degree|location|part"
@@ -186,7 +186,9 @@ def _fit(
         return None
     said = evidence.sentence or evidence.quote
     denied = _words(" ".join(_DENIED.findall(said)))
-    if display.forbidden & _words(_DENIED.sub(" ", said)):
+    # A term such as `Migraine NOS` leaves out what the display of its code denies.
+    absent = display.forbidden | display_of(candidate.display).forbidden
+    if absent & _words(_DENIED.sub(" ", said)):
         return None
     needed = _needed(facts, evidence)
     printed = _words(evidence.quote) - _SOFT
@@ -208,7 +210,10 @@ def _fit(
     if _has_other_detail(evidence, display, every, offered):
         return None
     words = len(display.content & supported) + len(display.forbidden & denied)
-    return words, bool(display.forbidden - denied)
+    # The code of `Enlarged prostate NOS` denies symptoms, and `nocturia` is one in other words.
+    is_alone = not evidence.entity_before and not evidence.entity_after
+    is_default = is_alone or _NOT_SPECIFIED.search(candidate.display) is not None
+    return words, bool((display.forbidden if is_default else absent) - denied)
 
 
 def _is_of_its_time(display: Display, facts: EntityFacts, system: str) -> bool:

@@ -45,6 +45,16 @@ _NOT_YET = re.compile(
 _GIVEN = re.compile(_TO_BE + r"(?:given|administered|received)\b", re.I)
 
 
+_HAD_DISEASE = re.compile(
+    r"[ ,:;(–-]*(?:(?:positive|documented|reported|known)[ ])*(?:(?:patient|pt|he|she)[ ])?"
+    r"(?:(?:(?:history|hx|h/o)[ ]of|had|natural|prior|past)[ ](?:the[ ])?"
+    r"(?:disease|illness|infection|chicken[ ]?pox|shingles|measles|mumps)\b"
+    r"|(?:non-?)?immun(?:e|ity)\b|titers?\b|IgG\b)",
+    re.I,
+)
+"""Words behind the name of a disease that tell of the disease or of a titer, and of no vaccine."""
+
+
 def _judged(reading: DocumentState, start: int, end: int) -> Assertion:
     """Judge a vaccine; the words behind say whether the vaccine was given, refused or is due."""
     said = reading.judge(start, end, is_act=True)
@@ -67,6 +77,8 @@ def read_immunization_rows(reading: DocumentState) -> None:
         words = line.text[start - line.start :]
         m = _targets().match(words)
         if m is None or reading.is_claimed(start, line.end):
+            continue
+        if _HAD_DISEASE.match(words, m.end()):
             continue
         name = _NAME_END.split(words, maxsplit=1)[0]
         end = start + len(name.rstrip(" ,"))
@@ -151,6 +163,8 @@ def _targets() -> re.Pattern[str]:
 def is_vaccine_target(reading: DocumentState, match: TermMatch) -> bool:
     """Return whether a disease in a list of immunizations is the name of its vaccine."""
     if reading.zones.type_at(match.start) != "immunizations":
+        return False
+    if _HAD_DISEASE.match(reading.text, match.end):
         return False
     return _targets().fullmatch(reading.text[match.start : match.end]) is not None
 

@@ -333,6 +333,21 @@ class _StepReader(StepCursor):
         self._at = m.end()
         return True
 
+    def _change_to(self, m: re.Match[str], old: str, new: str) -> None:
+        """Replace the dose by the new dose of `decreased from 10 to 5 mg`."""
+        step = self._step()
+        if step is None or step.dose is None:
+            self._add(m.start(), m.end(), new)
+            return
+        self._out.is_changed = True
+        if printed(new) == step.dose:
+            return
+        if step.dose.split()[0] == old:
+            self._retire()
+            self._add(m.start(), m.end(), new)
+        else:
+            self._out.unexplained = m.end()
+
     def _place(self, m: re.Match[str]) -> None:
         """Give an amount its role."""
         dose, inside = m[1], self._is_inside
@@ -342,7 +357,7 @@ class _StepReader(StepCursor):
         self._pending = ""
         changed = pending == "from" or (self._changes and step is None)
         if changed and (parts := FROM_TO.match(dose)) is not None:
-            self._add(m.start(), m.end(), parts[1])
+            self._change_to(m, dose.split()[0], parts[1])
         elif LIST.match(dose):
             self._out.unexplained = m.end()
         elif pending == "aside":

@@ -49,7 +49,7 @@ _VACCINE_DISEASE = re.compile(
 _DOSE_BEHIND = re.compile(
     r"[ ]*(?:\((?:Tdap|Td|DTaP|IM|SC|SQ)\b|#[ ]?\d|\(?\d[ ]?(?:of|/)[ ]?\d\b|dose\b"
     r"|(?:1st|2nd|3rd|first|second|third)[ ]dose|series\b"
-    r"|(?:non-?)?immun(?:e|ity)\b|titers?\b|igg\b"
+    r"|[:–-]?[ ]*(?:(?:non-?)?immun(?:e|ity)\b|titers?\b|igg\b)"
     r"|(?:was[ ]|last[ ])?(?:given|administered|declined|refused|due)\b)",
     re.I,
 )
@@ -240,7 +240,7 @@ _NOT_BEFORE: dict[str, str] = {
     "hot": r"\bif[ ]+$",
     "surgery": r"\b(?:consult|general)[ ]+$",
     "infusion": r"\b(?:mg|mcg|units)\b.{0,20}$|\b(?:saline|dopamine|insulin|heparin)[ ]+$",
-    "disease": r"\b(?:history[ ]of[ ]present|burden[ ]of|(?:history|hx|h/o)[ ]of)[ ]+$",
+    "disease": r"\b(?:history[ ]of[ ]present|burden[ ]of|(?:history|hx|h/o)[ ]of|had)[ ]+$",
     "illness": r"\b(?:present|of[ ]this|history[ ]of)[ ]+$",
     "delivery": r"\b(?:drug|oxygen|medication|care|home)[ ]+$",
 }
