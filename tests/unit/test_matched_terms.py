@@ -158,6 +158,8 @@ def test_a_term_that_says_nos_is_better_than_an_unspecified_display_with_an_abse
         ),
         ("Depression, in full remission.", "Depression, unspecified", "Depression NOS", False),
         ("Strep pharyngitis.", "Streptococcal pharyngitis", "", True),
+        ("Hearing loss AD.", "Unspecified hearing loss, unspecified ear", "", False),
+        ("Hearing loss.", "Unspecified hearing loss, unspecified ear", "", True),
     ],
 )
 def test_a_term_that_says_nos_is_for_a_text_without_details(

@@ -112,6 +112,9 @@ _SITE = re.compile(
 )
 _QUALIFIER = re.compile(r"[ ]*,[ ]*(?P<words>[a-z][a-z -]{2,40}?)[ ]*(?:[.;,\n(]|$)", re.I)
 """The words between a comma behind the mention and the next sign."""
+_SIDE_LETTERS = re.compile(r"[ ,(:-]*(?:O[DSU]|A[DSU])\b")
+"""The side of an eye or an ear behind a mention, in Latin letters."""
+_NO_SIDE = re.compile(r"\bunspecified[ ](?:eye|ear|eyelid|orbit|side)\b", re.I)
 _PLACES = frozenset({"vein", "artery", "lobe", "wall", "valve", "joint", "segment", "arm", "leg"})
 _UPPER_WORDS = frozenset({"upper", "arm", "forearm", "axillary", "subclavian", "brachial"})
 _PAST = re.compile(r"\b(?:19|20)\d\d\b|\b(?:years?|yrs?|months?)[ ]ago\b", re.I)
@@ -208,6 +211,8 @@ def _fit(
         return None
     every = display.every | display_of(candidate.display).every
     if _has_other_detail(evidence, display, every, offered):
+        return None
+    if _NO_SIDE.search(candidate.display) and _SIDE_LETTERS.match(_tail(evidence)):
         return None
     words = len(display.content & supported) + len(display.forbidden & denied)
     # The code of `Enlarged prostate NOS` denies symptoms, and `nocturia` is one in other words.
