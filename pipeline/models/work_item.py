@@ -18,6 +18,7 @@ from pipeline.core.errors import ErrorCode
 from pipeline.core.states import WORK_MOVES, WorkStatus
 from pipeline.models import fields
 from pipeline.models.documents import Patient
+from pipeline.models.packed_output import PackedOutput
 from pipeline.models.sessions import Session
 
 
@@ -131,6 +132,7 @@ class WorkItem(models.Model):
         self.had_transient_failure = bool(self.failure_history)
         self.error_code = self.error_message = self.error_context = None
         self.output = output
+        self.pack_output()
         self._set_counts(counts)
 
     def fail(self, code: ErrorCode, message: str, at: datetime, *, split: str = "") -> None:
@@ -148,6 +150,17 @@ class WorkItem(models.Model):
             "attempt_history": history,
         }
         self.had_transient_failure = len(history) > 1
+
+    def pack_output(self) -> None:
+        """Compress the output in memory until it is published."""
+        if self.output is not None and not isinstance(self.output, PackedOutput):
+            self.output = PackedOutput(self.output)
+
+    @property
+    def unpacked_output(self) -> dict[str, Any]:
+        """The stored output; empty without one."""
+        output: Mapping[str, Any] = self.output or {}
+        return output.unpacked() if isinstance(output, PackedOutput) else dict(output)
 
     def publish(self) -> None:
         """Clear the stored output: what was built from it is visible now."""

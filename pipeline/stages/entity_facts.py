@@ -6,6 +6,9 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +20,8 @@ from pipeline.models import CodeCandidate, Encounter, EnrichedEntity, Entity
 
 CANDIDATES = 8
 """Candidates of each entity that a prompt shows; the shortlist holds up to ten."""
+ENCOUNTERS_AT_ONCE = 20
+"""Encounters whose entities are read together: a hundred pages of a record of short visits."""
 
 _COLUMNS = (
     "category", "name", "quote", "value", "unit", "reference_range", "abnormal_flag", "strength",
@@ -31,7 +36,7 @@ _REPEATED = frozenset(_COLUMNS) - {
 
 
 class StoredAttributes(Mapping[str, Any]):
-    """Attributes as the JSON text of their row, read at each access.
+    """Attributes as the JSON text of their row, read when they are needed.
 
     A record of a thousand pages has 50,000 entities. Their attributes need some 400 bytes each as
     text, and 2,000 bytes as dictionaries.
@@ -43,13 +48,23 @@ class StoredAttributes(Mapping[str, Any]):
         self._text = text
 
     def __getitem__(self, name: str) -> Any:
-        return json.loads(self._text)[name]
+        return _parsed(self._text)[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _parsed(self._text)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(json.loads(self._text))
+        return iter(_parsed(self._text))
 
     def __len__(self) -> int:
-        return len(json.loads(self._text))
+        return len(_parsed(self._text))
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Mapping[str, Any]:
+    # The rules read many attributes of one entity one after the other.
+    attributes: dict[str, Any] = json.loads(text)
+    return MappingProxyType(attributes)
 
 
 _ENRICHED = ("attributes", "code", "code_display", "flags")
@@ -68,25 +83,84 @@ class KnownEntity:
 EntitiesByEncounter = Mapping[UUID, Sequence[KnownEntity]]
 
 
-def known_entities(
-    shell_file_id: UUID, *, with_candidates: bool = False, with_attributes: bool = False
-) -> EntitiesByEncounter:
-    """Return all entities of a record by encounter, in the order of the text.
+def known_entities(shell_file_id: UUID, *, with_attributes: bool = False) -> EntitiesByEncounter:
+    """Return all entities of a record by encounter, in the order of the text."""
+    return dict(entities_by_encounter(shell_file_id, with_attributes=with_attributes))
 
-    There is one statement for the encounters, one for the entities, and one for each addition.
+
+def entities_by_encounter(
+    shell_file_id: UUID, *, with_candidates: bool = False, with_attributes: bool = False
+) -> Iterator[tuple[UUID, list[KnownEntity]]]:
+    """Yield each encounter that has entities, with its entities in the order of the text.
+
+    The entities of at most ENCOUNTERS_AT_ONCE encounters are in memory at a time. There is one
+    statement for the encounters; each portion of encounters needs one for the entities, and one for
+    each addition.
     """
-    encounters = {
-        encounter_id: (first_day, kind)
-        for encounter_id, first_day, kind in Encounter.objects.filter(
-            shell_file_id=shell_file_id
-        ).values_list("id", "encounter_date_start", "encounter_type")
+    encounters = list(
+        Encounter.objects.filter(shell_file_id=shell_file_id)
+        .order_by("encounter_index")
+        .values_list("id", "encounter_date_start", "encounter_type")
+    )
+    shared = _Shared()
+    for first in range(0, len(encounters), ENCOUNTERS_AT_ONCE):
+        portion = encounters[first : first + ENCOUNTERS_AT_ONCE]
+        found = _portion(shell_file_id, portion, shared, with_candidates, with_attributes)
+        for encounter_id, _, _ in portion:
+            if encounter_id in found:
+                yield encounter_id, found.pop(encounter_id)
+
+
+def keyed(entities: Sequence[KnownEntity]) -> dict[str, KnownEntity]:
+    """Return entities by the keys of one prompt: `e1`, `e2` and so on, in order."""
+    return {
+        key: replace(
+            each, facts=replace(each.facts, key=key, attributes=dict(each.facts.attributes))
+        )
+        for key, each in ((f"e{number}", each) for number, each in enumerate(entities, start=1))
     }
-    shortlists = _shortlists(shell_file_id) if with_candidates else {}
-    enriched = _enriched(shell_file_id) if with_attributes else {}
+
+
+class _Shared:
+    """Values that many entities have: the entities share one object for each value.
+
+    Fifty thousand entities repeat a few thousand words, and some 1,000 codes.
+    """
+
+    def __init__(self) -> None:
+        self._words: dict[str, str] = {}
+        self._candidates: dict[tuple[str, str, str], Candidate] = {}
+
+    def word(self, text: Any) -> Any:
+        """Return the shared object of a text; None and an empty text stay."""
+        return self._words.setdefault(text, text) if text else text
+
+    def candidate(self, system: str, code: str, display: str, term: str) -> Candidate:
+        """Return a candidate; its score plays no part after Pass 1.5."""
+        key = (system, code, term)
+        if key not in self._candidates:
+            self._candidates[key] = Candidate(
+                system=system, code=code, display=display, score=0.0, term=term
+            )
+        return self._candidates[key]
+
+
+def _portion(
+    shell_file_id: UUID,
+    encounters: Sequence[tuple[UUID, date | None, str]],
+    shared: _Shared,
+    with_candidates: bool,
+    with_attributes: bool,
+) -> dict[UUID, list[KnownEntity]]:
+    """Return the entities of some encounters."""
+    of = {"shell_file_id": shell_file_id, "healthcare_encounter_id__in": [e[0] for e in encounters]}
+    shortlists = _shortlists(of, shared) if with_candidates else {}
+    enriched = _enriched(of, shared) if with_attributes else {}
+    about = {encounter_id: (first_day, kind) for encounter_id, first_day, kind in encounters}
     found: defaultdict[UUID, list[KnownEntity]] = defaultdict(list)
     rows = (
-        Entity.objects.filter(shell_file_id=shell_file_id)
-        .order_by("healthcare_encounter__encounter_index", "entity_index")
+        Entity.objects.filter(**of)
+        .order_by("healthcare_encounter_id", "entity_index")
         .values_list(
             "id",
             "healthcare_encounter_id",
@@ -97,12 +171,10 @@ def known_entities(
             *_COLUMNS,
         )
     )
-    # Fifty thousand entities repeat a few thousand words, so entities share one object per word.
-    words: dict[str, str] = {}
     for entity_id, encounter_id, page, start, end, flags, *values in rows.iterator(2_000):
-        first_day, kind = encounters[encounter_id]
+        first_day, kind = about[encounter_id]
         printed: dict[str, Any] = {
-            column: words.setdefault(value, value) if column in _REPEATED and value else value
+            column: shared.word(value) if column in _REPEATED else value
             for column, value in zip(_COLUMNS, values, strict=True)
         }
         facts = EntityFacts(
@@ -120,53 +192,34 @@ def known_entities(
         found[encounter_id].append(
             KnownEntity(id=entity_id, encounter_id=encounter_id, facts=facts)
         )
-    return dict(found)
+    return found
 
 
-def keyed(entities: Sequence[KnownEntity]) -> dict[str, KnownEntity]:
-    """Return entities by the keys of one prompt: `e1`, `e2` and so on, in order."""
-    return {
-        key: replace(
-            each, facts=replace(each.facts, key=key, attributes=dict(each.facts.attributes))
-        )
-        for key, each in ((f"e{number}", each) for number, each in enumerate(entities, start=1))
-    }
-
-
-def _shortlists(shell_file_id: UUID) -> dict[UUID, tuple[Candidate, ...]]:
-    # A record of a thousand pages has some 100,000 candidates of some 1,000 codes, so entities
-    # share one object per code and term; the score plays no part after Pass 1.5.
-    shared: dict[tuple[str, str, str], Candidate] = {}
+def _shortlists(of: Mapping[str, Any], shared: _Shared) -> dict[UUID, tuple[Candidate, ...]]:
     found: defaultdict[UUID, list[Candidate]] = defaultdict(list)
     rows = (
-        CodeCandidate.objects.filter(shell_file_id=shell_file_id, rank__lte=CANDIDATES)
+        CodeCandidate.objects.filter(**of, rank__lte=CANDIDATES)
         .order_by("entity_id", "rank")
         .values_list("entity_id", "system", "code", "display", "term")
     )
     for entity_id, system, code, display, term in rows.iterator(2_000):
-        candidate = shared.setdefault(
-            (system, code, term),
-            Candidate(system=system, code=code, display=display, score=0.0, term=term),
-        )
-        found[entity_id].append(candidate)
+        found[entity_id].append(shared.candidate(system, code, display, term))
     return {entity_id: tuple(each) for entity_id, each in found.items()}
 
 
-def _enriched(shell_file_id: UUID) -> dict[UUID, tuple[Any, ...]]:
-    """Return the values of `_ENRICHED` by entity; equal codes share one object."""
+def _enriched(of: Mapping[str, Any], shared: _Shared) -> dict[UUID, tuple[Any, ...]]:
+    """Return the values of `_ENRICHED` by entity."""
     rows = (
-        EnrichedEntity.objects.filter(shell_file_id=shell_file_id)
+        EnrichedEntity.objects.filter(**of)
         .annotate(text=Cast("attributes", TextField()))
         .values_list("entity_id", "text", "code_system", "code", "code_display", "flags")
     )
-    shared: dict[str, str] = {}
-    found = {}
-    for entity_id, text, system, code, display, flags in rows.iterator(2_000):
-        token = f"{system}|{code}" if code else None
-        found[entity_id] = (
+    return {
+        entity_id: (
             StoredAttributes(text),
-            shared.setdefault(token, token) if token else None,
-            shared.setdefault(display, display) if display else None,
+            shared.word(f"{system}|{code}") if code else None,
+            shared.word(display) or None,
             tuple(flags),
         )
-    return found
+        for entity_id, text, system, code, display, flags in rows.iterator(2_000)
+    }

@@ -18,6 +18,7 @@ from django.db import connection
 from django.db.models import Model
 
 from pipeline.models import Encounter, KeptReply, ProviderCall, ProviderPayload
+from pipeline.models.packed_output import PackedOutput
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import ParentTable, WorkTable, table_of
 from pipeline.transitions.leases import Lease, fenced
@@ -73,6 +74,8 @@ def row_of(row: WorkItem) -> Row:
     state: Row = {"id": str(row.pk)}
     for column in _columns(table_of(type(row))):
         value = getattr(row, column)
+        if isinstance(value, PackedOutput):
+            value = value.unpacked()
         state[column] = value.isoformat() if isinstance(value, datetime) else value
     return state
 

@@ -147,7 +147,7 @@ def _pages_of(chunk: Chunk) -> range:
 
 def _replies(chunk: Chunk) -> list[tuple[Split[Chunk], DiscoveryReply]]:
     """Return the replies of a chunk: one reply, or the replies of its splits."""
-    output: dict[str, Any] = chunk.output or {}
+    output = chunk.unpacked_output
     parts: dict[str, Any] = output.get(PARTS, {"": output})
     return [
         (

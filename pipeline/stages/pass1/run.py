@@ -172,7 +172,7 @@ class BatchWork:
             store.mark_failed(result, batches, failed)
             flush.parents.append(store.result_row(result))
             return ()
-        replies = [EntityReply.model_validate(b.output) for b in batches]
+        replies = [EntityReply.model_validate(b.unpacked_output) for b in batches]
         text = self._texts[result.id]
         entities = entity_rows(
             self._lease,

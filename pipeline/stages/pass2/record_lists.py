@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from pipeline.clinical.record_lists.allergies import NoDrugAllergies
 from pipeline.clinical.record_lists.build import record_lists
 from pipeline.clinical.record_lists.items import ListedFact, ListItem
+from pipeline.clinical.record_lists.statements import statement_of
 from pipeline.clinical.record_lists.subjects import normalised
 from pipeline.codes.exclusions import excludes1_notes
 from pipeline.core.deadline import StepDeadline
@@ -15,7 +16,7 @@ from pipeline.execution.heartbeat import call_with_lease
 from pipeline.models import Encounter, RecordListItem, ShellFile
 from pipeline.models.codes import SystemKey
 from pipeline.providers.local.names.lexicon import lexicon
-from pipeline.stages.entity_facts import known_entities
+from pipeline.stages.entity_facts import entities_by_encounter
 from pipeline.transitions import Lease
 
 
@@ -24,7 +25,7 @@ def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
 
     Runs one statement for the patient, one for the stays, one for the Excludes1 notes if two codes
     were chosen, one for the statements of no allergies if an allergy is stated, and those of
-    `known_entities`. The pure part runs beside the heartbeat.
+    `entities_by_encounter`. The pure part runs beside the heartbeat.
     """
     shell_file_id = lease.shell_file_id
     patient_id = ShellFile.objects.values_list("patient_id", flat=True).get(id=shell_file_id)
@@ -73,16 +74,19 @@ def _facts(shell_file_id: UUID) -> Iterator[ListedFact]:
             "id", "encounter_date_end"
         )
     )
-    entities = known_entities(shell_file_id, with_attributes=True)
-    for index, known in enumerate(entities.values()):
+    entities = entities_by_encounter(shell_file_id, with_attributes=True)
+    for index, (encounter_id, known) in enumerate(entities):
         for each in known:
-            yield ListedFact(
+            fact = ListedFact(
                 facts=each.facts,
                 entity_id=each.id,
-                encounter_id=each.encounter_id,
+                encounter_id=encounter_id,
                 encounter_index=index,
-                encounter_end=ends[each.encounter_id],
+                encounter_end=ends[encounter_id],
             )
+            # No list has the other facts; a large record has tens of thousands of them.
+            if statement_of(fact) is not None:
+                yield fact
 
 
 def _row(item: ListItem, index: int, shell_file_id: UUID, patient_id: UUID) -> RecordListItem:

@@ -36,11 +36,12 @@ from pipeline.providers.local import LocalProvider, answer_to
 from pipeline.providers.prompts import Question, estimate_tokens, render_enrichment
 from pipeline.providers.reply_items import MAX_BAD_SHARE
 from pipeline.providers.schemas import EnrichmentReply, FoundAttributes
-from pipeline.stages.entity_facts import EntitiesByEncounter, KnownEntity, keyed, known_entities
+from pipeline.stages.entity_facts import KnownEntity
 from pipeline.stages.item_failures import failure_of_items
 from pipeline.stages.pass2 import store
 from pipeline.stages.pass2.assemble import enriched
 from pipeline.stages.pass2.record_lists import list_rows
+from pipeline.stages.pass2.zone_facts import ZoneFacts
 from pipeline.stages.provider_passes import call_request
 from pipeline.transitions import Failure, Flush, Lease
 
@@ -51,10 +52,9 @@ MAX_OUTPUT_TOKENS = 16_384
 def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     """Enrich the entities of every encounter that is not enriched yet."""
     pages = selectors.page_texts(lease.shell_file_id)
-    entities = known_entities(lease.shell_file_id, with_candidates=True)
-    zones = store.plan(lease, entities, pages)
+    zones, facts = store.plan(lease, pages)
     with source_of(lease.shell_file_id) as source:
-        work = ZoneWork(lease, pages, entities, zones, source)
+        work = ZoneWork(lease, pages, facts, zones, source)
         result = executor.run(
             lease,
             work,
@@ -68,8 +68,8 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     failure = failure_of_items(every) or work.refusal
     if failure is not None:
         return StepFailed(failure=failure, is_of_items=True)
-    # The lists read all entities again, with their attributes: a large record fits once only.
-    del work, entities, pages
+    # The lists read the entities again, with their attributes: a large record fits once only.
+    del work, facts, pages
     lists = list_rows(lease, deadline)
 
     def publish() -> None:
@@ -85,14 +85,14 @@ class ZoneWork:
         self,
         lease: Lease,
         pages: Mapping[int, PageText],
-        entities: EntitiesByEncounter,
+        facts: ZoneFacts,
         zones: Mapping[UUID, Sequence[ZoneResult]],
         source: Source | None = None,
     ) -> None:
         self._lease = lease
         self._pages = pages
         self._source = source
-        self._entities = {each.id: each for of in entities.values() for each in of}
+        self._facts = facts
         self._zones = zones
         self._patients = dict(
             Encounter.objects.filter(shell_file_id=lease.shell_file_id).values_list(
@@ -105,7 +105,7 @@ class ZoneWork:
         """The first encounter whose attributes could not be published."""
         # The publication of an encounter clears the outputs of its zones.
         open_groups = {
-            encounter: of for encounter, of in zones.items() if not all(map(_is_published, of))
+            encounter: of for encounter, of in zones.items() if not all(map(store.is_published, of))
         }
         self.groups: Sequence[Hashable] = list(open_groups)
         rows = [zone for of in open_groups.values() for zone in of]
@@ -121,10 +121,13 @@ class ZoneWork:
         return EnrichmentReply
 
     def pages_of(self, row: ZoneResult) -> Sequence[int]:
-        return sorted({self._entities[each].facts.page for each in row.entity_ids})
+        return self._facts.pages_of(row)
 
     def size_of(self, split: Split[ZoneResult]) -> int:
-        listed = sum(len(str(each.facts.as_json())) for each in self._of(split).values())
+        listed = self._facts.characters_of(split.row)
+        if split.name:
+            # The halves of a zone are alike.
+            listed //= 2 ** len(split.name)
         text = sum(len(part.text) for part in self._slices(split))
         return self._overhead + (listed + text) // 4
 
@@ -185,10 +188,9 @@ class ZoneWork:
             return ()
         patient = self._patients[cast(UUID, group)]
         for zone in zones:
-            output: Mapping[str, Any] = zone.output or {}
             flush.results.extend(
                 store.enriched_row(self._lease, zone, patient, found)
-                for found in output["enriched"]
+                for found in zone.unpacked_output["enriched"]
             )
         return [zone.id for zone in zones]
 
@@ -202,9 +204,7 @@ class ZoneWork:
 
     def _of(self, split: Split[ZoneResult]) -> dict[str, KnownEntity]:
         """Return the entities of a split by the keys of its prompt."""
-        pages = set(split.pages)
-        own = [self._entities[each] for each in split.row.entity_ids]
-        return keyed([each for each in own if each.facts.page in pages])
+        return self._facts.of(split.row, set(split.pages))
 
     def _slices(self, split: Split[ZoneResult]) -> tuple[PageSlice, ...]:
         spans = [Span(*span) for span in split.row.spans]
@@ -230,10 +230,6 @@ class ZoneWork:
         )
         reply = cast(EnrichmentReply, answer_to(question))
         return {each.id: each for each in reply.entities}
-
-
-def _is_published(zone: ZoneResult) -> bool:
-    return zone.status == WorkStatus.SUCCEEDED and zone.output is None
 
 
 def _accepted(found: Sequence[Mapping[str, Any]], rejected: int) -> AcceptedReply:

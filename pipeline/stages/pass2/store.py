@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
 
 from pipeline.core.errors import ErrorCode
+from pipeline.core.states import WorkStatus
 from pipeline.core.types import PageText, Span, slices
 from pipeline.models import (
     Batch,
@@ -25,30 +27,41 @@ from pipeline.models import (
     selectors,
 )
 from pipeline.providers.prompts import estimate_tokens
-from pipeline.stages.entity_facts import EntitiesByEncounter
+from pipeline.stages.entity_facts import KnownEntity, entities_by_encounter
+from pipeline.stages.pass2.zone_facts import ZoneFacts
 from pipeline.stages.pass2.zones import plan_zones
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Lease, fenced
 
 
 def plan(
-    lease: Lease, entities: EntitiesByEncounter, pages: Mapping[int, PageText]
-) -> dict[UUID, list[ZoneResult]]:
-    """Return the zones of each encounter in page order; they are stored before the first call.
+    lease: Lease, pages: Mapping[int, PageText]
+) -> tuple[dict[UUID, list[ZoneResult]], ZoneFacts]:
+    """Return the zones of each encounter in page order, and the entities of the open zones.
 
-    A stored plan never changes, even if the settings change later.
+    The zones are stored before the first call. A stored plan never changes, even if the settings
+    change later.
     """
-    stored = _stored(lease)
-    missing = [encounter for encounter in entities if encounter not in stored]
-    if missing:
-        _store_plan(lease, missing, entities, pages)
-        stored = _stored(lease)
+    zones = _stored(lease)
+    facts = ZoneFacts()
+    missing = _Planner(lease, pages)
+    for encounter, entities in entities_by_encounter(lease.shell_file_id, with_candidates=True):
+        by_id = {each.id: each for each in entities}
+        for zone in zones.get(encounter) or missing.plan(encounter, entities):
+            if not is_published(zone):
+                facts.add(zone, by_id)
+    if missing.zones:
+        with fenced(lease):
+            ZoneResult.objects.bulk_create(missing.zones, batch_size=500)
+        zones = _stored(lease)
     order = Encounter.objects.filter(shell_file_id=lease.shell_file_id).order_by("encounter_index")
-    return {
-        encounter: stored[encounter]
-        for encounter in order.values_list("id", flat=True)
-        if encounter in stored
-    }
+    in_order = order.values_list("id", flat=True)
+    return {encounter: zones[encounter] for encounter in in_order if encounter in zones}, facts
+
+
+def is_published(zone: ZoneResult) -> bool:
+    """Return whether the enriched entities of a zone are visible."""
+    return zone.status == WorkStatus.SUCCEEDED and zone.output is None
 
 
 def enriched_row(lease: Lease, zone: ZoneResult, patient_id: UUID, found: Mapping[str, Any]) -> Any:
@@ -103,42 +116,57 @@ def conclude(
 def _stored(lease: Lease) -> dict[UUID, list[ZoneResult]]:
     zones: defaultdict[UUID, list[ZoneResult]] = defaultdict(list)
     rows = ZoneResult.objects.filter(processing_session_id=lease.session_id)
-    for zone in rows.order_by("zone_index"):
+    for zone in rows.order_by("zone_index").iterator(500):
+        zone.pack_output()
         zones[zone.healthcare_encounter_id].append(zone)
     return zones
 
 
-def _store_plan(
-    lease: Lease,
-    encounters: Sequence[UUID],
-    entities: EntitiesByEncounter,
-    pages: Mapping[int, PageText],
-) -> None:
-    spans = selectors.spans_by_encounter(lease.shell_file_id)
-    batches: defaultdict[UUID, list[list[Span]]] = defaultdict(list)
-    rows = Batch.objects.filter(processing_session_id=lease.session_id).order_by("batch_index")
-    for encounter, stored in rows.values_list("healthcare_encounter_id", "spans"):
-        batches[encounter].append([Span(*span) for span in stored])
-    zones = [
-        ZoneResult(
-            healthcare_encounter_id=encounter,
-            processing_session_id=lease.session_id,
-            zone_index=index,
-            zone_type=zone.zone_type,
-            entity_ids=list(zone.entity_ids),
-            page_range_start=zone.first_page,
-            page_range_end=zone.last_page,
-            spans=[[s.page, s.start, s.end] for s in zone.spans],
-            # The setting has the name of Pass 1, and is for the work items of every pass.
-            max_attempts=settings.PASS1_MAX_RETRIES,
-            estimated_input_tokens=sum(
-                estimate_tokens(part.text) for part in slices(zone.spans, dict(pages))
-            ),
+class _Planner:
+    """Plans the zones of the encounters that have no stored plan."""
+
+    def __init__(self, lease: Lease, pages: Mapping[int, PageText]) -> None:
+        self._lease = lease
+        self._pages = dict(pages)
+        self.zones: list[ZoneResult] = []
+        """The planned zones, not stored yet."""
+
+    def plan(self, encounter: UUID, entities: Sequence[KnownEntity]) -> list[ZoneResult]:
+        """Return the zones of an encounter, in the order of the text."""
+        planned = plan_zones(
+            entities, self._spans.get(encounter, ()), self._batches[encounter], self._pages
         )
-        for encounter in encounters
-        for index, zone in enumerate(
-            plan_zones(entities[encounter], spans.get(encounter, ()), batches[encounter], pages)
-        )
-    ]
-    with fenced(lease):
-        ZoneResult.objects.bulk_create(zones, batch_size=500)
+        zones = [
+            ZoneResult(
+                healthcare_encounter_id=encounter,
+                processing_session_id=self._lease.session_id,
+                zone_index=index,
+                zone_type=zone.zone_type,
+                entity_ids=list(zone.entity_ids),
+                page_range_start=zone.first_page,
+                page_range_end=zone.last_page,
+                spans=[[s.page, s.start, s.end] for s in zone.spans],
+                # The setting has the name of Pass 1, and is for the work items of every pass.
+                max_attempts=settings.PASS1_MAX_RETRIES,
+                estimated_input_tokens=sum(
+                    estimate_tokens(part.text) for part in slices(zone.spans, self._pages)
+                ),
+            )
+            for index, zone in enumerate(planned)
+        ]
+        self.zones += zones
+        return zones
+
+    @cached_property
+    def _spans(self) -> Mapping[UUID, Sequence[Span]]:
+        return selectors.spans_by_encounter(self._lease.shell_file_id)
+
+    @cached_property
+    def _batches(self) -> Mapping[UUID, list[list[Span]]]:
+        """The text of each batch of Pass 1, by encounter."""
+        found: defaultdict[UUID, list[list[Span]]] = defaultdict(list)
+        rows = Batch.objects.filter(processing_session_id=self._lease.session_id)
+        stored = rows.order_by("batch_index").values_list("healthcare_encounter_id", "spans")
+        for encounter, spans in stored:
+            found[encounter].append([Span(*span) for span in spans])
+        return found

@@ -140,10 +140,9 @@ class NarrativeWork:
         narrative = self._narratives[cast(UUID, group)]
         if narrative.status != WorkStatus.SUCCEEDED:
             return ()
-        output: Mapping[str, Any] = narrative.output or {}
         flush.results.extend(
             store.sentence_row(self._lease, narrative, index, told)
-            for index, told in enumerate(output["sentences"])
+            for index, told in enumerate(narrative.unpacked_output["sentences"])
         )
         return [narrative.id]
 
