@@ -71,7 +71,8 @@ def _in_text(
     passage_from = text.rfind("\n\n", 0, begin)
     passage_from = 0 if passage_from < 0 else passage_from + 2
     passage_to = text.find("\n\n", row_to)
-    places = _places(facts, part, neighbours)
+    others = _others(facts, part, neighbours)
+    places = [(start, end) for _, start, end in others]
     first, last = _sentence(text, begin, end)
     left = max((stop for _, stop in places if first < stop <= begin), default=first)
     right = min((start for start, _ in places if end <= start < last), default=last)
@@ -81,9 +82,9 @@ def _in_text(
         before, after = before.rpartition("\t")[2], after.partition("\t")[0]
     span = Span(facts.page, begin, end)
     same_kind = [
-        Span(facts.page, *place)
-        for place, kind in zip(places, _kinds(facts, part, neighbours), strict=True)
-        if kind == facts.category
+        Span(facts.page, start, end)
+        for each, start, end in others
+        if each.category == facts.category
     ]
     page = PageText(number=facts.page, text=text)
     return Evidence(
@@ -106,28 +107,22 @@ def _others(
     facts: EntityFacts, part: PageSlice, neighbours: Sequence[EntityFacts]
 ) -> list[tuple[EntityFacts, int, int]]:
     """Return the neighbours within a slice that lie beside the entity, not over it."""
-    found = []
-    for each in neighbours:
-        if each.page != facts.page or each.start is None or each.end is None:
-            continue
-        if facts.start is None or facts.end is None or each.key == facts.key:
-            continue
-        if each.start < facts.end and facts.start < each.end:
-            continue
-        start, end = each.start - part.start, each.end - part.start
-        if start >= 0 and end <= len(part.text) and each.page_end is None:
-            found.append((each, start, end))
-    return found
-
-
-def _places(
-    facts: EntityFacts, part: PageSlice, neighbours: Sequence[EntityFacts]
-) -> list[tuple[int, int]]:
-    return [(start, end) for _, start, end in _others(facts, part, neighbours)]
-
-
-def _kinds(facts: EntityFacts, part: PageSlice, neighbours: Sequence[EntityFacts]) -> list[str]:
-    return [each.category for each, _, _ in _others(facts, part, neighbours)]
+    page, key, first, last = facts.page, facts.key, facts.start, facts.end
+    if first is None or last is None:
+        return []
+    at, size = part.start, len(part.text)
+    return [
+        (each, each.start - at, each.end - at)
+        for each in neighbours
+        if each.page == page
+        and each.start is not None
+        and each.end is not None
+        and each.key != key
+        and not (each.start < last and first < each.end)
+        and each.start >= at
+        and each.end - at <= size
+        and each.page_end is None
+    ]
 
 
 def _quote_at(

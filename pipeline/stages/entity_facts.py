@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
+from itertools import count
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -111,13 +112,18 @@ def entities_by_encounter(
                 yield encounter_id, found.pop(encounter_id)
 
 
+def keys() -> Iterator[str]:
+    """Yield the keys of the entities of one prompt: `e1`, `e2` and so on."""
+    return (f"e{number}" for number in count(1))
+
+
 def keyed(entities: Sequence[KnownEntity]) -> dict[str, KnownEntity]:
-    """Return entities by the keys of one prompt: `e1`, `e2` and so on, in order."""
+    """Return entities by the keys of one prompt, in order."""
     return {
         key: replace(
             each, facts=replace(each.facts, key=key, attributes=dict(each.facts.attributes))
         )
-        for key, each in ((f"e{number}", each) for number, each in enumerate(entities, start=1))
+        for key, each in zip(keys(), entities, strict=False)
     }
 
 

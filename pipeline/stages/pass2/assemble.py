@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from pipeline.clinical.date_forms import DateOrder, orders_in
@@ -17,6 +18,7 @@ from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.clinical.numbers import DecimalSign, signs_of_page
 from pipeline.clinical.structurers import structured
 from pipeline.core.types import PageSlice
+from pipeline.providers.local.enrichment.answer import answer_about
 from pipeline.providers.schemas import FoundAttributes
 from pipeline.stages.pass2.grounding import grounded, of_pass1
 
@@ -41,15 +43,19 @@ def enriched(
     slices: Sequence[PageSlice],
     *,
     neighbours: Sequence[EntityFacts] = (),
+    reads_again: bool = False,
 ) -> Enriched:
     """Check a reply against the page and structure what holds.
 
     `reply` is None if the engine left the entity out; the attributes of Pass 1 remain then.
-    `second` is the answer of the local engine, if another engine replied. `neighbours` are the
+    `second` is the answer of the local engine, if another engine replied; with `reads_again` the
+    local engine answers here, about the evidence that the checks need anyway. `neighbours` are the
     other entities of the prompt: a clause of a neighbour proves nothing about this entity.
     """
     try:
         evidence = evidence_of(facts, slices, neighbours)
+        if reads_again and reply is not None:
+            second = answer_about(facts, evidence)
         found = of_pass1(facts) if reply is None else grounded(facts, reply, second, evidence)
         coded = replace(facts, code=found.code.token if found.code else None)
         built = structured(
@@ -75,8 +81,14 @@ def enriched(
 def _date_order(facts: EntityFacts, slices: Sequence[PageSlice]) -> str | None:
     """Return the order of day and month on the page of an entity, if the page proves one."""
     texts = (part.text for part in slices if part.page == facts.page)
-    orders = set[DateOrder]().union(*map(orders_in, texts))
-    return orders.pop().value if len(orders) == 1 else None
+    orders = frozenset[DateOrder]().union(*map(_orders_in, texts))
+    return next(iter(orders)).value if len(orders) == 1 else None
+
+
+# Every entity of a zone asks about the same text.
+@lru_cache(maxsize=64)
+def _orders_in(text: str) -> frozenset[DateOrder]:
+    return frozenset(orders_in(text))
 
 
 def _decimal_sign(facts: EntityFacts, slices: Sequence[PageSlice]) -> DecimalSign | None:

@@ -32,8 +32,8 @@ from pipeline.models import Encounter, ZoneResult, selectors
 from pipeline.providers.base import Request
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import provider_for
-from pipeline.providers.local import LocalProvider, answer_to
-from pipeline.providers.prompts import Question, estimate_tokens, render_enrichment
+from pipeline.providers.local import LocalProvider
+from pipeline.providers.prompts import estimate_tokens, render_enrichment
 from pipeline.providers.reply_items import MAX_BAD_SHARE
 from pipeline.providers.schemas import EnrichmentReply, FoundAttributes
 from pipeline.stages.entity_facts import KnownEntity
@@ -147,12 +147,17 @@ class ZoneWork:
         asked = self._of(split)
         told, unknown = _by_key(reply, asked)
         slices = self._slices(split)
-        second = self._second(split, asked, slices)
+        reads_again = LocalProvider.name != settings.MEDPROC_PROVIDER
         found = []
         neighbours = [each.facts for each in asked.values()]
         for key, each in asked.items():
             made = enriched(
-                each.facts, told.get(key), second.get(key), slices, neighbours=neighbours
+                each.facts,
+                told.get(key),
+                None,
+                slices,
+                neighbours=neighbours,
+                reads_again=reads_again,
             )
             found.append(
                 {
@@ -211,25 +216,6 @@ class ZoneWork:
         if split.name:
             spans = [span for span in spans if span.page in set(split.pages)]
         return cut(spans, dict(self._pages))
-
-    def _second(
-        self,
-        split: Split[ZoneResult],
-        asked: Mapping[str, KnownEntity],
-        slices: Sequence[PageSlice],
-    ) -> dict[str, FoundAttributes]:
-        """Return the local engine's own answer; nothing if the local engine has replied."""
-        if LocalProvider.name == settings.MEDPROC_PROVIDER:
-            return {}
-        question = Question(
-            kind="enrichment",
-            item_token=split.token,
-            include_zones=False,
-            slices=tuple(slices),
-            facts=tuple(each.facts for each in asked.values()),
-        )
-        reply = cast(EnrichmentReply, answer_to(question))
-        return {each.id: each for each in reply.entities}
 
 
 def _accepted(found: Sequence[Mapping[str, Any]], rejected: int) -> AcceptedReply:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from pipeline.clinical.facts import EntityFacts
 from pipeline.models import ZoneResult
-from pipeline.stages.entity_facts import KnownEntity, keyed
+from pipeline.stages.entity_facts import KnownEntity, keys
 
 LEVEL = 1
 """The fastest compression: the facts of a zone shrink to a fifth."""
@@ -57,15 +57,16 @@ class ZoneFacts:
     def of(self, zone: ZoneResult, pages: Collection[int]) -> dict[str, KnownEntity]:
         """Return the entities of a zone on some pages, by the keys of their prompt."""
         text = zlib.decompress(self._zones[zone.id].facts).decode("utf-8", "surrogatepass")
-        stored: Sequence[Mapping[str, object]] = json.loads(text)
-        return keyed(
-            [
-                KnownEntity(
-                    id=entity_id,
-                    encounter_id=zone.healthcare_encounter_id,
-                    facts=EntityFacts.of_json(facts),
-                )
-                for entity_id, facts in zip(zone.entity_ids, stored, strict=True)
-                if facts["page"] in pages
-            ]
-        )
+        shown = [
+            (entity_id, facts)
+            for entity_id, facts in zip(zone.entity_ids, json.loads(text), strict=True)
+            if facts["page"] in pages
+        ]
+        return {
+            key: KnownEntity(
+                id=entity_id,
+                encounter_id=zone.healthcare_encounter_id,
+                facts=EntityFacts.of_json({**facts, "key": key}),
+            )
+            for key, (entity_id, facts) in zip(keys(), shown, strict=False)
+        }
