@@ -197,12 +197,11 @@ def _limits(calls: int, encounters: int) -> Iterator[None]:
 
 
 def _timed(step: str) -> float:
-    from pipeline.providers.config import ProviderConfig
-    from pipeline.providers.factory import warm
     from pipeline.workers import run_step
+    from pipeline.workers.rq_worker import warm
 
     # Like the parent of a worker before the fork.
-    warm(ProviderConfig.of_settings())
+    warm()
     began = time.perf_counter()
     run_step.run_step(step)
     return time.perf_counter() - began

@@ -34,7 +34,12 @@ class PackedOutput(Mapping[str, Any]):
         return len(self.unpacked())
 
     def __repr__(self) -> str:
-        return f"PackedOutput({len(self._packed)} bytes)"
+        return f"PackedOutput({self.size} bytes)"
+
+    @property
+    def size(self) -> int:
+        """The number of bytes in memory."""
+        return len(self._packed)
 
     def unpacked(self) -> dict[str, Any]:
         """Return the output."""

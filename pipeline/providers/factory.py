@@ -7,7 +7,6 @@ pay the two seconds that google.genai takes to load.
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import cast, get_args
 
 from medproc.env import ProviderName
@@ -46,13 +45,16 @@ def named_provider(config: ProviderConfig) -> ProviderModel:
 
 
 def warm(config: ProviderConfig) -> None:
-    """Import the provider and load the lexicon before a process forks; makes no client.
+    """Do all one-time work of a first call before a process forks; leave no client behind.
 
     The local engine also reads the replies of a model, so every provider needs the lexicon.
     """
     from pipeline.providers.local.names.lexicon import lexicon
 
-    import_module(f"pipeline.providers.{config.name}")
+    if config.name == "gemini":
+        from pipeline.providers.gemini import warm_up
+
+        warm_up()
     lexicon()
 
 

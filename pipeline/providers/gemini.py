@@ -37,7 +37,7 @@ from pipeline.providers.error_mapping import (
 from pipeline.providers.json_schema import wire_schema
 from pipeline.providers.prompts import estimate_tokens
 from pipeline.providers.reply_parsing import read_reply
-from pipeline.providers.schemas import DiscoveryReply, EntityReply
+from pipeline.providers.tasks import TASKS
 
 API_VERSION = "v1beta"
 """Version `v1beta` has the `-latest` aliases and the newest fields, which `v1` lacks."""
@@ -289,13 +289,13 @@ def warm_up() -> None:
         base_url="http://127.0.0.1:1",
         transport=httpx2.MockTransport(lambda request: httpx2.Response(200, json={})),
     )
-    for schema in (DiscoveryReply, EntityReply):
+    for task in TASKS.values():
         with contextlib.suppress(CallError):
             provider.generate(
                 Request(
                     item_token="",
                     prompt="",
-                    schema=schema,
+                    schema=task.reply,
                     max_output_tokens=1,
                     deadline_s=SHORTEST_TIMEOUT_S,
                     prompt_version="",

@@ -478,7 +478,7 @@ class Worker(RQWorker):
 def warm() -> None:
     """Import the modules that every horse needs in the parent, and exempt their pages from GC.
 
-    Opens no connection and makes no client, because a fork would share them.
+    Opens no connection and leaves no client, because a fork would share them.
     """
     import_attribute(StepEntry.entry_point)
     factory.warm(ProviderConfig.of_settings())

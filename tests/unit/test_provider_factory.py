@@ -70,6 +70,22 @@ def test_warming_makes_no_client(name: str) -> None:
     assert factory._made == before
 
 
+def test_warming_builds_the_models_of_the_sdk() -> None:
+    program = (
+        "import sys; from pipeline.providers.config import ProviderConfig;"
+        "from pipeline.providers.factory import warm; from google.genai import types;"
+        "built = types.GenerateContentConfig, types.GenerateContentResponse;"
+        "before = [each.__pydantic_complete__ for each in built];"
+        "warm(ProviderConfig(name='gemini', model='none'));"
+        "after = [each.__pydantic_complete__ for each in built];"
+        "sys.exit((before, after) != ([False, False], [True, True]))"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)
+
+    assert ended.returncode == 0
+
+
 def test_local_use_never_loads_the_sdk() -> None:
     program = (
         "import sys; from pipeline.providers.config import ProviderConfig;"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import WORK_MOVES, WorkStatus
-from pipeline.models import Batch, Chunk
+from pipeline.models import Batch, Chunk, ZoneResult
+from pipeline.models.packed_output import PackedOutput
 from pipeline.models.work_item import FailureEntry
+from pipeline.transitions import row_of
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = AT + timedelta(seconds=2)
@@ -36,6 +40,20 @@ def test_a_success_stores_output_and_counts_and_keeps_the_history() -> None:
     assert (batch.status, batch.duration_ms) == (WorkStatus.SUCCEEDED, 2000)
     assert (batch.output, batch.entities_detected, batch.zones_detected) == ({"entities": []}, 3, 1)
     assert (batch.error_code, batch.had_transient_failure) == (None, True)
+
+
+def test_an_output_is_compressed_until_its_publication_and_is_written_as_it_was() -> None:
+    zone = ZoneResult(healthcare_encounter_id=uuid4(), processing_session_id=uuid4())
+    output = {"enriched": [{"id": "e1", "name": "Ödem 5 µg", "step": None}] * 200, "rejected": 0}
+    zone.begin(AT)
+
+    zone.succeed(output, {"entities_enriched": 200, "attributes_rejected": 0}, LATER)
+
+    assert isinstance(zone.output, PackedOutput)
+    assert zone.output == zone.unpacked_output == row_of(zone)["output"] == output
+    assert zone.output.size < len(json.dumps(output)) / 10
+    assert zone.output["rejected"] == 0
+    assert len(zone.output) == 2
 
 
 def test_a_failure_names_the_last_error_of_its_own_split() -> None:
