@@ -306,7 +306,7 @@ def thousand() -> bool:
             asked.append(Asked(" ".join(words[: draw.randint(2, 7)]), "condition"))
     asked += [Asked(case.text, case.category) for case in cases]
     ids = _record(asked)
-    loaded = store.versions()
+    loaded = store.loaded_systems()
     began, cpu, server = time.perf_counter(), time.process_time(), _server_s()
     rows = 0
     for group in store.groups(ids, loaded, run.GROUP_SIZE):

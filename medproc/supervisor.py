@@ -77,11 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _servers():
             with _alone():
                 call_command("migrate", verbosity=0, interactive=False)
-                _load_codes()
                 if options.verb == "codes":
-                    for system in options.systems:
-                        call_command("load_codes", system)
-                    return 0
+                    return _load_packages(options.systems)
+                _load_codes()
                 login = _demo_login()
             # The last head is recorded after the end of all children, before the server stops.
             with serving("medproc", level=logging.DEBUG):
@@ -201,7 +199,30 @@ def _load_codes() -> None:
     from pipeline.codes.loaders import ensure_loaded
     from pipeline.models import SystemKey
 
-    ensure_loaded([SystemKey.ICD10CM, SystemKey.LOINC])
+    ensure_loaded([SystemKey.ICD10CM, SystemKey.LOINC], before=_say_load)
+
+
+def _load_packages(systems: Sequence[str]) -> int:
+    """Load systems from their packages; codes from the user's own file stay. Return 0."""
+    from pipeline.codes.loaders import ensure_loaded, own_file
+
+    for system in systems:
+        kept = own_file(system)
+        if kept is None:
+            _say_load(system)
+            call_command("load_codes", system)
+        else:
+            _print_line(
+                f"{system}: your own codes stay, from {kept}."
+                f" For the codes of the package: manage.py load_codes {system}"
+            )
+    ensure_loaded([], before=_say_load)
+    return 0
+
+
+def _say_load(system: str) -> None:
+    """Say what takes minutes."""
+    _print_line(f"Loading {system} and its search index ...")
 
 
 def _demo_login() -> list[str]:

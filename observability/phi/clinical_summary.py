@@ -14,6 +14,8 @@ from uuid import UUID
 
 from observability.phi.flag_words import in_words
 from observability.phi.list_words import seen, words_of
+from observability.phi.open_passes import open_passes
+from pipeline.core.states import Step
 from pipeline.models import (
     Encounter,
     EnrichedEntity,
@@ -21,6 +23,7 @@ from pipeline.models import (
     NarrativeResult,
     NarrativeSentence,
     RecordListItem,
+    Session,
     selectors,
 )
 
@@ -114,6 +117,8 @@ class ClinicalSummary:
 
     shell_file_id: str
     incomplete_note: str
+    open_passes: tuple[str, ...]
+    """A sentence for each pass whose results are missing or incomplete."""
     narratives: tuple[Narrative, ...]
     """The record's own narrative first."""
     lists: dict[str, tuple[ListEntry, ...]]
@@ -138,7 +143,7 @@ class ClinicalSummary:
 
 
 def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
-    """Return the summary of a record, in seven statements for any record."""
+    """Return the summary of a record, in eight statements for any record."""
     indexes = dict(
         Encounter.objects.filter(shell_file_id=shell_file_id).values_list("id", "encounter_index")
     )
@@ -155,6 +160,7 @@ def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
     return ClinicalSummary(
         shell_file_id=str(shell_file_id),
         incomplete_note=selectors.incomplete_note_of(shell_file_id),
+        open_passes=open_passes(_statuses(shell_file_id)),
         narratives=_narratives(shell_file_id, indexes),
         lists=_lists(shell_file_id, indexes, displays=dict(counts.keys())),
         codes=tuple(
@@ -164,6 +170,14 @@ def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
         entities=total,
         entities_flagged=flagged,
     )
+
+
+def _statuses(shell_file_id: UUID) -> dict[Step, str]:
+    steps = (Step.PASS1_5, Step.PASS2, Step.PASS3)
+    row = Session.objects.values_list(*(f"{step}_status" for step in steps)).get(
+        shell_file_id=shell_file_id
+    )
+    return dict(zip(steps, row, strict=True))
 
 
 def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrative, ...]:

@@ -69,9 +69,10 @@ def run(
     """Call the provider for every row and record all that happens.
 
     1. Takes the replies that earlier records with the same bytes got (`reuse.replies`).
-    2. Gives the step its time from now: `step_time.step_time_s`.
-    3. Returns AllItemsEnded when each row has ended.
-    4. Returns how the step ended where some rows have not: interrupted, parked, or failed with
+    2. Waits for another record of the same bytes that asks for the lacking replies now.
+    3. Gives the step its time from now: `step_time.step_time_s`.
+    4. Returns AllItemsEnded when each row has ended.
+    5. Returns how the step ended where some rows have not: interrupted, parked, or failed with
        DEADLINE_EXCEEDED. A later run asks for the remaining rows.
 
     Raises LeaseLostError, with nothing more written, when another worker has the job.
@@ -82,6 +83,9 @@ def run(
         result = reused.run(step_time_s((), provider))
         if not isinstance(result, AllItemsEnded):
             return result
+    parking = replies.wait()
+    if parking is not None:
+        return StepParked(parking=parking)
     step = StepExecutor(lease, replies.left, provider, deadline, publisher, replies)
     jobs = 1 if provider.name == UNLIMITED else selectors.provider_jobs()
     return step.run(step_time_s(step.sizes, provider, jobs=jobs))

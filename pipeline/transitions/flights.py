@@ -57,12 +57,16 @@ WHERE e.owner = %(owner)s AND e.document_hash = %(hash)s
 """
 
 
-def board(lease: Lease, conditions: Mapping[str, str | bool]) -> Parking | None:
+def board(
+    lease: Lease, conditions: Mapping[str, str | bool], *, lacks_replies: bool = False
+) -> Parking | None:
     """Make a job the leader of its file, or return how the job waits for the leader.
 
-    Call this inside the fence, at the start of a step. `conditions` are the columns of
-    `processed_documents`. Returns None if the step can run: the results exist already, the job is
-    the leader now, the record is forced, the record has no owner, or the step calls no provider.
+    Call this inside the fence, at the start of a step, and again if the step `lacks_replies`: the
+    pass of an earlier record is complete, and that record had no reply to some prompts of this
+    step. `conditions` are the columns of `processed_documents`. Returns None if the step can run:
+    the results exist already, the job is the leader now, the record is forced, the record has no
+    owner, or the step calls no provider.
     """
     if lease.step is not Step.PAGES and lease.step not in CALLING_STEPS:
         return None
@@ -72,7 +76,7 @@ def board(lease: Lease, conditions: Mapping[str, str | bool]) -> Parking | None:
             {**conditions, "step": lease.step.value, "shell_file": lease.shell_file_id},
         )
         owner, forced, sha256, is_extracted = cursor.fetchone()
-        if not owner or (is_extracted and not forced):
+        if not owner or (is_extracted and not forced and not lacks_replies):
             return None
         key = {"owner": owner, "hash": sha256}
         cursor.execute(
@@ -85,7 +89,7 @@ def board(lease: Lease, conditions: Mapping[str, str | bool]) -> Parking | None:
         row = cursor.fetchone()
     if row is None:
         # The leader ended between the two statements. The job asks again at once.
-        return board(lease, conditions)
+        return board(lease, conditions, lacks_replies=lacks_replies)
     job_id, shell_file_id, until = row
     return Parking(reason=_waits_for(shell_file_id), until=until, behind=job_id)
 

@@ -31,7 +31,7 @@ from pipeline.core.states import CALLING_STEPS, Step
 from pipeline.execution.admission import limiter_of
 from pipeline.execution.heartbeat import REPEAT_SHARE
 from pipeline.execution.preemption import PREEMPTED
-from pipeline.execution.reuse.conditions import conditions_of
+from pipeline.execution.reuse.conditions import Conditions, conditions_of
 from pipeline.execution.reuse.extractions import remember
 from pipeline.execution.shutdown import on_stop, stop_requested
 from pipeline.execution.step_result import (
@@ -165,10 +165,12 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
                         return StepInterrupted(reason=SIGTERM)
                 with fenced(lease):
                     note_settings(lease, own_settings())
-                    parking = board(lease, conditions_of(lease.step).as_columns())
+                    conditions = conditions_of(lease.step)
+                    parking = board(lease, conditions.as_columns())
                 if parking is not None:
                     return StepParked(parking=parking)
-                return _or_requeued(lease, deadline, PASSES[lease.step](lease, deadline))
+                result = _or_requeued(lease, deadline, PASSES[lease.step](lease, deadline))
+                return _remembered(lease, conditions, result)
         raise AssertionError("the last attempt returns or raises")
     except LeaseLostError:
         raise
@@ -186,6 +188,22 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
         return _broken(lease, error)
     finally:
         forget()
+
+
+def _remembered(lease: Lease, conditions: Conditions, result: StepResult) -> StepResult:
+    """Let a completed step be noted for a reuse under the conditions at its start.
+
+    A code system that is loaded during the step belongs to the next pass.
+    """
+    if not isinstance(result, StepCompleted):
+        return result
+    publish = result.publish
+
+    def publish_and_remember() -> None:
+        publish()
+        remember(lease, conditions)
+
+    return StepCompleted(publish=publish_and_remember)
 
 
 def _or_requeued(lease: Lease, deadline: StepDeadline, result: StepResult) -> StepResult:
@@ -353,7 +371,6 @@ def _write_result(lease: Lease, result: StepResult) -> bool:
 
 def _complete(lease: Lease) -> bool:
     following = next_step(lease.step)
-    remember(lease, conditions_of(lease.step))
     if following is None:
         open_review(lease.shell_file_id)
     dispatch_no = complete_step(lease, following)

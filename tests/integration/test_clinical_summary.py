@@ -25,6 +25,7 @@ from pipeline.models import (
     NarrativeSentence,
     Page,
     RecordListItem,
+    Session,
     ZoneResult,
 )
 from tests.support.audit_rows import audit_events
@@ -32,6 +33,9 @@ from tests.support.clinical_rows import CONTRADICTION, SUPPORTED, UNSUPPORTED, c
 from tests.support.rows import a_job, an_encounter
 
 pytestmark = pytest.mark.django_db
+
+
+MISSING = ", so results are missing here or incomplete:"
 
 
 def _record(name: str = "metoprolol") -> UUID:
@@ -113,6 +117,45 @@ def test_a_record_without_later_passes_says_so() -> None:
     assert "No pass after Pass 1 has results of this record." in _page(record_id)
     assert "No pass after Pass 1 has results of this record." in _command(record_id)
     assert json.loads(_command(record_id, "--json"))["entities"] == 0
+
+
+@pytest.mark.parametrize(
+    ("statuses", "sentences"),
+    [
+        ({"pass2_status": "completed", "pass3_status": "completed"}, []),
+        (
+            {"pass2_status": "completed", "pass3_status": "failed"},
+            [f"Pass 3 has failed{MISSING} narratives."],
+        ),
+        (
+            {"pass2_status": "failed", "pass3_status": "pending"},
+            [
+                f"Pass 2 has failed{MISSING} attributes, chosen codes and lists; narratives.",
+            ],
+        ),
+        (
+            {"pass2_status": "processing", "pass3_status": "skipped"},
+            [
+                "Pass 3 is switched off: the record has no narratives.",
+                f"Pass 2 is not complete yet{MISSING} attributes, chosen codes and lists.",
+            ],
+        ),
+    ],
+)
+def test_page_and_command_say_which_results_are_missing(
+    statuses: dict[str, str], sentences: list[str]
+) -> None:
+    record_id = _record()
+    Session.objects.filter(shell_file_id=record_id).update(pass1_5_status="completed", **statuses)
+
+    shown = json.loads(_command(record_id, "--json"))["open_passes"]
+
+    assert shown == sentences
+    page, command = _page(record_id), _command(record_id)
+    assert page.count("data-open-pass") == len(sentences)
+    for sentence in sentences:
+        assert sentence in page
+        assert sentence in command
 
 
 @pytest.mark.parametrize("text", ["0b02ca07-dce8-4ca2-9850-8a2edbe5b7e8", "abcdef", "xyz"])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from pipeline.codes.search import search
 from pipeline.core.errors import ErrorCode, LeaseLostError
 from pipeline.core.states import Step
 from pipeline.execution.step_result import SIGTERM, StepCompleted, StepInterrupted
-from pipeline.models import CodeCandidate, CodeSystem, Entity, Job, Session, ShellFile
+from pipeline.models import CodeCandidate, CodeSystem, Encounter, Entity, Job, Session, ShellFile
 from pipeline.stages.pass1_5 import run as stage
 from pipeline.transitions import Lease, claim
 from tests.support.code_rows import load_icd_part
@@ -115,6 +118,50 @@ def test_candidates_of_an_older_version_are_replaced(lease: Lease) -> None:
     stage.run(lease, a_deadline())
 
     assert set(CodeCandidate.objects.values_list("system_version", flat=True)) == {"next"}
+
+
+def test_a_load_between_two_statements_gives_the_record_candidates_of_the_new_codes(
+    lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_icd_part()
+    monkeypatch.setattr(stage, "GROUP_SIZE", 1)
+    searched = []
+
+    def loaded_meanwhile(ids: Iterable[int]) -> Any:
+        searched.append(ids)
+        if len(searched) == 2:
+            with connection.cursor() as cursor:
+                cursor.execute("DELETE FROM code_systems")
+            load_icd_part()
+            CodeSystem.objects.update(version="next", digest="1" * 64)
+        return named(ids)
+
+    named = search._codes
+    monkeypatch.setattr(search, "_codes", loaded_meanwhile)
+
+    assert isinstance(stage.run(lease, a_deadline()), StepCompleted)
+
+    # The group whose search met the load, and the group before, are searched again.
+    assert len(searched) == 4
+    assert set(CodeCandidate.objects.values_list("system_version", flat=True)) == {"next"}
+    assert len(best()) == 2 * len(NAMES)
+
+
+def test_a_first_load_during_the_search_breaks_nothing(
+    lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_icd_part()
+    entities(Job.objects.get(), Encounter.objects.earliest("encounter_index").id, ("T",), "lab")
+
+    def loaded_first(ids: Iterable[int]) -> Any:
+        CodeSystem.objects.get_or_create(key="CVX", defaults={"version": "1", "digest": "2" * 64})
+        return named(ids)
+
+    named = search._codes
+    monkeypatch.setattr(search, "_codes", loaded_first)
+
+    assert isinstance(stage.run(lease, a_deadline()), StepCompleted)
+    assert len(best()) == 2 * len(NAMES)
 
 
 def test_a_stopped_step_continues_with_the_next_encounter(

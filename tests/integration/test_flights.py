@@ -194,6 +194,45 @@ def test_of_records_that_board_at_once_exactly_one_leads(tmp_path: Path) -> None
     assert {parking.behind for parking in outcomes if parking} == {leader}
 
 
+def test_records_whose_source_lacks_a_reply_ask_once(tmp_path: Path) -> None:
+    jane, john = tmp_path / "jane.pdf", tmp_path / "john.pdf"
+    short_record(jane, 2, patient="Wrenfield, Odalys M.")
+    short_record(john, 2, patient="Quarrington, Thaddeus B.")
+    records.completed_record(john, owner="cli", patient_reference="ref-john")
+    # The pages name another patient and are held, so Pass 1 completes without a reply.
+    records.completed_record(jane, owner="cli", patient_reference="ref-john")
+    before = ProviderCall.objects.count()
+    first, second = (records.submit(jane, owner="cli") for _ in range(2))
+    for step in ("pages", "pages", "pass05", "pass05"):
+        run_step.run_step(step)
+    leader = claim(Step.PASS1, "a")
+    assert leader is not None
+    with fenced(leader):
+        conditions = conditions_of(Step.PASS1).as_columns()
+        assert board(leader, conditions) is None, "the pass of the source is complete"
+        assert board(leader, conditions, lacks_replies=True) is None
+    run_step.run_step("pass1")
+    waiting = Job.objects.exclude(id=leader.job_id).get(status=JobStatus.PARKED)
+
+    assert ProviderCall.objects.count() == before
+    assert "is extracted first" in str(waiting.park_reason)
+    with override_settings(LEASE_S=records.PATIENCE_S):
+        Job.objects.filter(id=leader.job_id).update(lease_expires_at=ClockTimestamp())
+        operator_actions.jobs_reconcile()
+    for _ in range(4):
+        for received in (first, second):
+            records.run_record(received)
+
+    ids = {first.job_id, second.job_id}
+    assert set(Job.objects.filter(id__in=ids).values_list("status", flat=True)) == {"completed"}
+    callers = ProviderCall.objects.filter(
+        processing_session__shell_file__in=(first.shell_file_id, second.shell_file_id)
+    )
+    assert set(callers.values_list("processing_session__shell_file_id", flat=True)) == {
+        leader.shell_file_id
+    }
+
+
 def test_a_waiting_record_costs_no_attempt_and_then_reuses(tmp_path: Path) -> None:
     first, second = submitted(tmp_path, 2)
     leader = claimed("a")

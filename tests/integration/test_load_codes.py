@@ -16,6 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import DjangoAssertNumQueries
 
+from medproc import supervisor
 from medproc.env import PROJECT_ROOT
 from observability.models import AuditEvent
 from pipeline.codes.loaders import ensure_loaded
@@ -164,6 +165,23 @@ def test_the_full_loinc_replaces_the_built_in_codes_and_stays(tmp_path: Path) ->
 
     assert ensure_loaded([SystemKey.LOINC]) == []
     assert set(contents("LOINC")) == {"10000-8", "10001-6"}
+
+
+@pytest.mark.django_db
+def test_make_codes_says_what_it_loads_and_keeps_the_codes_of_the_user(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_codes("UNII", put(tmp_path, "UNII", code_files.UNII))
+
+    assert supervisor._load_packages(["LOINC", "UNII"]) == 0
+
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "Loading LOINC and its search index ..."
+    assert "146 codes, 146 terms loaded" in said[1]
+    assert said[2].startswith("UNII: your own codes stay, from UNII_Names.txt")
+    assert said[2].endswith("manage.py load_codes UNII")
+    assert len(said) == 3
+    assert contents("UNII").keys() == {"0000000001"}
 
 
 @pytest.mark.django_db

@@ -38,6 +38,8 @@ from tests.support.short_records import short_record
 pytestmark = pytest.mark.usefixtures("long_lease")
 
 ALL = {"pages", "pass05", "pass1", "pass2", "pass3"}
+AT_THE_START = 2
+"""Readings of the version of the code table before the first call of a pass."""
 OF_THE_RECORD = {
     "id",
     "shell_file_id",
@@ -205,6 +207,29 @@ def test_a_new_code_table_runs_only_the_passes_with_codes_again(
     assert set(calls.values_list("step", flat=True)) == {"pass2", "pass3"}
     assert {r.step for r in Reuse.objects.filter(shell_file=other)} == {"pages", "pass05", "pass1"}
     assert results(other) == results(extracted)
+
+
+def test_codes_that_are_loaded_during_a_pass_belong_to_the_next_pass(
+    cloned_db: str, redis_db: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def loaded_meanwhile() -> str:
+        asked.append("")
+        return "old" if len(asked) <= AT_THE_START else "next"
+
+    # `board` and the replies of Pass 2 read the version; the load commits before the pass ends.
+    monkeypatch.setattr("pipeline.execution.reuse.conditions.code_table_version", loaded_meanwhile)
+    settings_of_pass2 = override_settings(SKIPPED_PASSES=("pass1_5", "pass3"))
+    with settings_of_pass2:
+        first = records.completed_record(records.LAB, owner="cli")
+
+    noted = ProcessedDocument.objects.get(shell_file=first, step="pass2")
+    assert noted.code_table_version == "old"
+    monkeypatch.setattr("pipeline.execution.reuse.conditions.code_table_version", lambda: "old")
+    with settings_of_pass2:
+        second = records.completed_record(records.LAB, owner="cli")
+    assert calls_of(second) == 0
 
 
 def test_the_patient_check_judges_reused_pages_for_their_own_patient(

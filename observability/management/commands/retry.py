@@ -46,7 +46,11 @@ class Command(PlainCommand):
         what.add_argument("--record", metavar="ID", help="all failed work of a record")
         what.add_argument("--job", metavar="ID", help="the same, by the id of its job")
         what.add_argument("--encounter", metavar="ID", help="failed work of one encounter")
-        what.add_argument("--batch", metavar="ID", help="one batch, or one chunk of Pass 0.5")
+        what.add_argument(
+            "--batch",
+            metavar="ID",
+            help="one chunk of Pass 0.5, batch of Pass 1, zone of Pass 2 or narrative of Pass 3",
+        )
         what.add_argument(
             "--error-code",
             metavar="CODE",

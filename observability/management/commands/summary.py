@@ -32,8 +32,9 @@ class Command(PlainCommand):
     """Print the clinical summary of records."""
 
     help = (
-        "Print codes, lists and narrative of records, from any of their ids. The output contains"
-        " clinical data of patients, and each reading is audited."
+        "Print the clinical summary of records: the narrative (Pass 3), the chosen codes, and the"
+        " lists of problems, medications, allergies and laboratory series (Pass 2). The output"
+        " contains clinical data of patients, and each reading is audited."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,8 @@ class Command(PlainCommand):
             "ids",
             metavar="ID",
             nargs="+",
-            help=f"an id, or its first {SHORTEST} or more hexadecimal digits",
+            help="the id of a record or of anything in the record, or the first"
+            f" {SHORTEST} or more hexadecimal digits",
         )
         parser.add_argument(
             "--lines",
@@ -85,6 +87,7 @@ def lines_of(found: ClinicalSummary, most: int | None) -> Iterator[str]:
     yield f"Record {found.shell_file_id}"
     if found.incomplete_note:
         yield f"  {found.incomplete_note}"
+    yield from (f"  {sentence}" for sentence in found.open_passes)
     if not found.entities:
         yield "  No pass after Pass 1 has results of this record."
         return

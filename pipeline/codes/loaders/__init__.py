@@ -6,7 +6,7 @@ and checks every row; a row that does not fit the format ends the load, and the 
 
 from __future__ import annotations
 
-from pipeline.codes.loaders.load import Loaded, ensure_loaded, load
+from pipeline.codes.loaders.load import Loaded, ensure_loaded, load, own_file
 from pipeline.codes.loaders.refusals import CodesError, CodesErrorCode
 
-__all__ = ["CodesError", "CodesErrorCode", "Loaded", "ensure_loaded", "load"]
+__all__ = ["CodesError", "CodesErrorCode", "Loaded", "ensure_loaded", "load", "own_file"]

@@ -7,7 +7,7 @@ one system wait for each other. Memory is bounded by the size of a batch.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +54,20 @@ def load(system: str, path: Path | None = None) -> Loaded:
     return load_source(sources.source_of(system, path))
 
 
-def ensure_loaded(systems: Collection[SystemKey]) -> list[Loaded]:
+def own_file(system: str) -> str | None:
+    """Return the source of a loaded system if the codes come from the user's own file."""
+    stored = CodeSystem.objects.filter(key=system).values_list("source", flat=True).first()
+    if stored is None or sources.is_packaged(sources.source_of(system), stored):
+        return None
+    return stored
+
+
+def ensure_loaded(
+    systems: Collection[SystemKey], *, before: Callable[[SystemKey], None] | None = None
+) -> list[Loaded]:
     """Load each system that is missing, or that an older package or reader loaded.
+
+    Calls `before` with each system before its load, which can take minutes.
 
     Codes from the user's own file stay, and so do codes of a package that is no longer installed.
     Every loaded system whose search index is missing or old gets a new index. Without anything to
@@ -68,10 +80,15 @@ def ensure_loaded(systems: Collection[SystemKey]) -> list[Loaded]:
         source = sources.source_of(system)
         if _is_outdated(source, stored.get(system)):
             outdated.append(source)
-    loaded = [load_source(source) for source in outdated]
+    say = before or (lambda _: None)
+    loaded = []
+    for source in outdated:
+        say(source.key)
+        loaded.append(load_source(source))
     replaced = {each.system for each in loaded}
     for key, _, revision in rows:
         if revision != index.REVISION and key not in replaced:
+            say(SystemKey(key))
             _refill(SystemKey(key))
     return loaded
 

@@ -56,14 +56,6 @@ BATCH = 250
 
 
 @dataclass(frozen=True)
-class LoadedSystem:
-    """A code system that can be searched."""
-
-    key: str
-    version: str
-
-
-@dataclass(frozen=True)
 class Asked:
     """One query: the name of an entity, and its category."""
 
@@ -74,7 +66,11 @@ class Asked:
 
 
 def shortlists(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
-    """Return at most `limit` candidates for each distinct query, best first."""
+    """Return at most `limit` candidates for each distinct query, best first.
+
+    The statements do not see one moment: a load that commits between two of them can mix old and
+    new codes. The caller compares the loaded systems before and after.
+    """
     found: dict[Asked, list[Candidate]] = {}
     distinct = list(dict.fromkeys(asked))
     for at in range(0, len(distinct), BATCH):
@@ -134,6 +130,8 @@ def _batch(asked: Sequence[Asked], limit: int) -> dict[Asked, list[Candidate]]:
                 term=codes[choice.code_id].term(each.text),
             )
             for choice in best.get(number, ())
+            # A load can replace the codes between two statements.
+            if choice.code_id in codes
         ]
         for number, each in enumerate(asked)
     }

@@ -33,7 +33,7 @@ from pipeline.execution.step_work import AcceptedReply, GroupPublisher, StepWork
 from pipeline.models import KeptReply, ProcessedDocument, ProviderCall, Reuse, ShellFile
 from pipeline.providers.base import Provider, Request
 from pipeline.providers.local import LocalProvider
-from pipeline.transitions import Flush, Lease, fenced, row_of, write
+from pipeline.transitions import Flush, Lease, Parking, board, fenced, row_of, write
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +72,7 @@ class StepReplies(Generic[W]):
         self._at_once = ALONE if provider.name == LocalProvider.name else WITH_SECOND_READER
         self._taken: frozenset[UUID] = frozenset()
         self._settled: frozenset[Hashable] = frozenset()
+        self._has_looked = False
 
     def note(self, split: Split[W], request: Request) -> None:
         """Note the prompt of a whole item that is being asked about. Runs in a call thread."""
@@ -106,6 +107,7 @@ class StepReplies(Generic[W]):
         """
         if not self._owner or self._is_forced or not self._work.rows or not self._has_source():
             return
+        self._has_looked = True
         found = {row.id: kept for row, kept in self._found()}
         for portion in self._portions(found):
             pairs = [(row, found[row.id]) for row in portion]
@@ -133,6 +135,16 @@ class StepReplies(Generic[W]):
             return self._work
         groups = frozenset(self._work.groups) - self._settled
         return _WorkPart(self._work, self._taken, groups)
+
+    def wait(self) -> Parking | None:
+        """Return how the step waits for the record that asks for the lacking replies now.
+
+        Call this after `take`. A step that found no earlier record has boarded at its start.
+        """
+        if not self._has_looked or not self.left.rows:
+            return None
+        with fenced(self._lease):
+            return board(self._lease, self._conditions.as_columns(), lacks_replies=True)
 
     def _portions(self, found: Collection[UUID]) -> Iterator[list[W]]:
         """Yield the items with a reply, in portions of whole groups."""

@@ -23,6 +23,15 @@ from pipeline.models.codes import SystemKey
 
 TARGET = "code system"
 """The audit's name for a code system as a target."""
+_USES = {
+    SystemKey.ICD10CM: "conditions and symptoms",
+    SystemKey.UNII: "drugs and allergens",
+    SystemKey.LOINC: "laboratory tests and vital signs",
+    SystemKey.RXNORM: "drugs and allergens",
+    SystemKey.SNOMEDCT: "conditions, symptoms, allergens and procedures",
+    SystemKey.CVX: "vaccines",
+}
+"""What Pass 1.5 codes with each system."""
 
 
 class Command(PlainCommand):
@@ -36,9 +45,18 @@ class Command(PlainCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("system", metavar="SYSTEM", help=", ".join(SystemKey.values))
         parser.add_argument(
-            "file", metavar="FILE", nargs="?", type=Path, help="a file, a folder or a zip archive"
+            "system",
+            metavar="SYSTEM",
+            help=", ".join(f"{key.value} ({_USES[key]})" for key in SystemKey),
+        )
+        parser.add_argument(
+            "file",
+            metavar="FILE",
+            nargs="?",
+            type=Path,
+            help="your own copy: Loinc.csv, UNII_Names.txt or cvx.txt, or the folder or zip archive"
+            " of a release of RxNorm (RRF) or SNOMED CT (RF2)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -48,8 +48,9 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     heartbeat = Heartbeat(lease, deadline)
     preemption = Preemption(lease)
     order = MeaningOrder(lease, deadline, heartbeat)
-    loaded = store.versions()
-    for group in store.groups(lease.shell_file_id, loaded, GROUP_SIZE) if loaded else ():
+    loaded = store.loaded_systems()
+    groups = store.groups(lease.shell_file_id, loaded, GROUP_SIZE) if loaded else iter(())
+    while (group := next(groups, None)) is not None:
         stopped = _stop(heartbeat, preemption, deadline)
         if stopped is not None:
             return stopped
@@ -58,9 +59,16 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
         if isinstance(ordered, StepInterrupted):
             return ordered
         with fenced(lease):
-            store.write(lease.shell_file_id, group, ordered.shortlists, loaded)
-            if ordered.warning:
-                warn(lease.shell_file_id, ErrorCode.EMBEDDER_AWAY, ordered.warning)
+            present = store.loaded_systems()
+            if present == loaded:
+                store.write(lease.shell_file_id, group, ordered.shortlists, loaded)
+                if ordered.warning:
+                    warn(lease.shell_file_id, ErrorCode.EMBEDDER_AWAY, ordered.warning)
+        if present != loaded:
+            # A load has replaced codes meanwhile. The whole record gets candidates of one version.
+            loaded = present
+            groups = store.groups(lease.shell_file_id, loaded, GROUP_SIZE)
+            continue
         deadline.note_progress()
     needed = {system for category in _NEEDED for system in SYSTEMS[category]}
     is_short = not needed & loaded.keys() and _has_conditions(lease)

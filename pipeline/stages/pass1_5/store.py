@@ -26,12 +26,21 @@ class Group:
     """Id of the encounter, id of the entity, query."""
 
 
-def versions() -> dict[str, str]:
-    """Return the version of each loaded code system."""
-    return dict(CodeSystem.objects.values_list("key", "version"))
+@dataclass(frozen=True)
+class LoadedSystem:
+    """The codes of one system as one load left them."""
+
+    version: str
+    digest: str
 
 
-def groups(shell_file_id: UUID, loaded: Mapping[str, str], size: int) -> Iterator[Group]:
+def loaded_systems() -> dict[str, LoadedSystem]:
+    """Return each loaded code system by its key; a load makes a difference."""
+    rows = CodeSystem.objects.values_list("key", "version", "digest")
+    return {key: LoadedSystem(version, digest) for key, version, digest in rows}
+
+
+def groups(shell_file_id: UUID, loaded: Mapping[str, LoadedSystem], size: int) -> Iterator[Group]:
     """Yield the encounters that lack candidates of the loaded versions by this search, in groups.
 
     A group has at least `size` entities, unless the group is the last one. The entities of one
@@ -51,7 +60,7 @@ def groups(shell_file_id: UUID, loaded: Mapping[str, str], size: int) -> Iterato
         yield group
 
 
-def _done(shell_file_id: UUID, loaded: Mapping[str, str]) -> set[UUID]:
+def _done(shell_file_id: UUID, loaded: Mapping[str, LoadedSystem]) -> set[UUID]:
     """Return the encounters whose candidates are all of the loaded versions, by this search."""
     found: dict[UUID, bool] = {}
     with connection.cursor() as cursor:
@@ -62,7 +71,9 @@ def _done(shell_file_id: UUID, loaded: Mapping[str, str]) -> set[UUID]:
         )
         search = search_version()
         for encounter_id, system, version, searched_by in cursor:
-            is_present = loaded.get(system) == version and searched_by == search
+            present = loaded.get(system)
+            is_same = present is not None and present.version == version
+            is_present = is_same and searched_by == search
             found[encounter_id] = found.get(encounter_id, True) and is_present
     return {encounter_id for encounter_id, is_done in found.items() if is_done}
 
@@ -77,7 +88,7 @@ def write(
     shell_file_id: UUID,
     group: Group,
     found: Mapping[Asked, Sequence[Candidate]],
-    loaded: Mapping[str, str],
+    loaded: Mapping[str, LoadedSystem],
 ) -> None:
     """Replace the candidates of a group; call this inside the step's fence."""
     search = search_version()
@@ -96,7 +107,7 @@ def write(
                             entity_id,
                             rank,
                             each.system,
-                            loaded[each.system],
+                            loaded[each.system].version,
                             search,
                             each.code,
                             each.display,
