@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from pipeline.exports.files.drafts import drafts
-from pipeline.exports.files.publish import (
-    MANIFEST,
-    Pair,
-    Publication,
-    SingleFile,
-    delete_abandoned,
-    named_refusals,
-)
+from pipeline.exports.files.publish import MANIFEST, Pair, Publication, SingleFile, publish
 from pipeline.exports.files.targets import target_of
 from pipeline.exports.formats import TEXT_FORMATS, Format
 from pipeline.exports.rows import RecordRow
@@ -68,17 +60,21 @@ def export_record(
     UserError NOT_FOUND, RECORD_INCOMPLETE or OUTPUT_INVALID, and PipelineError STORAGE_FULL.
     """
     publication = _publication(form, output, record_id)
-    generation, folder = uuid4(), publication.target.folder
-    with named_refusals():
-        delete_abandoned(folder, record_id)
-        with drafts(folder, *publication.names(record_id, generation)) as opened:
-            with snapshot(record_id, generation, allow_incomplete=allow_incomplete) as source:
-                size = publication.write(opened, source)
-                record = source.record
-            exported = Exported.of(form, record, size)
-            audit(exported)
-            publication.publish(opened, record)
-    return exported, publication.target.path
+    generation = uuid4()
+    made: list[Exported] = []
+
+    def before_visible(record: RecordRow, size: int) -> None:
+        made.append(Exported.of(form, record, size))
+        audit(made[0])
+
+    publish(
+        publication,
+        record_id,
+        generation,
+        snapshot(record_id, generation, allow_incomplete=allow_incomplete),
+        before_visible,
+    )
+    return made[0], publication.target.path
 
 
 def _publication(form: Format, output: Path | None, record_id: UUID) -> Publication:

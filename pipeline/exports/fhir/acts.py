@@ -29,14 +29,15 @@ def immunization(context: Context, entity: EntityRow) -> Json:
         occurrenceString=None if occurrence else NO_DATE,
         protocolApplied=[{"doseNumberPositiveInt": number}] if number else None,
     )
-    resource["extension"] += parts("structured", {"product": attributes.product})
+    beside = {"product": attributes.product, "status": attributes.status}
+    resource["extension"] += parts("structured", beside)
     return resource
 
 
 def procedure(context: Context, entity: EntityRow) -> Json:
     """Return the Procedure of a procedure that was done, refused, or is planned."""
     attributes = ProcedureAttributes.model_validate(entity.attributes or {})
-    return started("Procedure", context, entity) | present(
+    resource = started("Procedure", context, entity) | present(
         status=_status(entity, attributes.status),
         code=_code(entity),
         subject=context.patient,
@@ -44,6 +45,9 @@ def procedure(context: Context, entity: EntityRow) -> Json:
         performedDateTime=day(entity, "performed"),
         bodySite=body_site(attributes.body_site, attributes.laterality),
     )
+    # `unknown` of the resource stands for "not stated" too.
+    resource["extension"] += parts("structured", {"status": attributes.status})
+    return resource
 
 
 def _code(entity: EntityRow) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.clinical.attributes import AllergyAttributes
 from pipeline.exports.fhir import terms
-from pipeline.exports.fhir.conditions import verification_of
+from pipeline.exports.fhir.conditions import other_verification, verification_of, verified
 from pipeline.exports.fhir.context import Context, started
 from pipeline.exports.fhir.terms import Json, concept, named, parts, present
 from pipeline.exports.rows import EntityRow
@@ -20,7 +20,7 @@ def allergy(context: Context, entity: EntityRow) -> Json:
     verification = verification_of(entity, attributes.verification_status)
     resource = started("AllergyIntolerance", context, entity) | present(
         clinicalStatus=_clinical_status(entity, attributes, verification),
-        verificationStatus=verification and concept(_VERIFICATION, verification),
+        verificationStatus=verified(_VERIFICATION, verification, attributes.verification_status),
         code=named(
             entity.name, system=entity.code_system, code=entity.code, display=entity.code_display
         ),
@@ -28,7 +28,7 @@ def allergy(context: Context, entity: EntityRow) -> Json:
         encounter=terms.reference(entity.encounter_id),
         reaction=_reaction(attributes),
     )
-    resource["extension"] += parts("structured", _beside(attributes))
+    resource["extension"] += parts("structured", _beside(attributes, verification))
     return resource
 
 
@@ -55,8 +55,11 @@ def _reaction(attributes: AllergyAttributes) -> list[Json]:
     return [present(manifestation=manifestation, severity=attributes.severity)]
 
 
-def _beside(attributes: AllergyAttributes) -> dict[str, str | None]:
+def _beside(attributes: AllergyAttributes, verification: str | None) -> dict[str, str | None]:
+    is_error = verification == "entered-in-error"
     return {
+        "clinical_status": attributes.clinical_status if is_error else None,
+        "verification_status": other_verification(attributes.verification_status, verification),
         "substance": attributes.substance,
         # A severity needs a reaction in FHIR.
         "severity": None if attributes.reaction else attributes.severity,

@@ -164,7 +164,7 @@ def _sections(context: Context, source: RecordSource, groups: dict[str, _Ids]) -
         yield section("About this record", about, [UUID(outcome["id"])])
     yield from composition.narratives(source.sentences())
     yield section(
-        "RecordSource and encounters",
+        "Source and encounters",
         [f"{len(record.encounters)} encounters in one document."],
         chain([record.id], (each.id for each in record.encounters)),
     )

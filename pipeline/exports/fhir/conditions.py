@@ -23,7 +23,7 @@ def condition(context: Context, entity: EntityRow) -> Json:
     verification = verification_of(entity, attributes.verification_status)
     resource = started("Condition", context, entity) | present(
         clinicalStatus=_clinical_status(entity, attributes, verification),
-        verificationStatus=verification and _verification(entity, attributes, verification),
+        verificationStatus=verified(_VERIFICATION, verification, attributes.verification_status),
         category=[{"text": "symptom"}] if entity.category == "symptom" else None,
         severity=in_words(attributes.severity),
         code=_code(entity),
@@ -34,7 +34,7 @@ def condition(context: Context, entity: EntityRow) -> Json:
         onsetString=None if attributes.onset else _text(attributes.printed_onset),
         abatementDateTime=attributes.abatement,
     )
-    resource["extension"] += parts("structured", _beside(attributes))
+    resource["extension"] += parts("structured", _beside(attributes, verification))
     return resource
 
 
@@ -71,6 +71,19 @@ def verification_of(entity: EntityRow, structured: str | None) -> str | None:
     return "unconfirmed" if entity.certainty == Certainty.POSSIBLE else None
 
 
+def verified(system: str, status: str | None, structured: str | None) -> Json | None:
+    """Return the verification status; its text marks a status that the assertion alone gives."""
+    if status is None:
+        return None
+    words = {"refuted": "denied", "unconfirmed": "possible"}.get(status)
+    return concept(system, status, None if status == structured else words)
+
+
+def other_verification(structured: str | None, status: str | None) -> str | None:
+    """Return the status of Pass 2 if the resource has another one."""
+    return structured if structured != status else None
+
+
 def body_site(site: str | None, side: str | None) -> list[Json]:
     """Return the body site in the words of the page, with the side as extension."""
     if not site and not side:
@@ -103,15 +116,15 @@ def _clinical_status(
     return None
 
 
-def _verification(entity: EntityRow, attributes: ConditionAttributes, status: str) -> Json:
-    given = {"refuted": "denied", "unconfirmed": "possible"}.get(status)
-    is_own = status == attributes.verification_status
-    return concept(_VERIFICATION, status, None if is_own else given)
-
-
-def _beside(attributes: ConditionAttributes) -> dict[str, Any]:
-    # Both are stated and only one of the two has room in `onset[x]`.
-    return {"printed_onset": attributes.printed_onset if attributes.onset else None}
+def _beside(attributes: ConditionAttributes, verification: str | None) -> dict[str, Any]:
+    """Return what Condition has no room for."""
+    has_no_status = verification in _NO_CLINICAL_STATUS
+    return {
+        # Both are stated and only one of the two has room in `onset[x]`.
+        "printed_onset": attributes.printed_onset if attributes.onset else None,
+        "clinical_status": attributes.clinical_status if has_no_status else None,
+        "verification_status": other_verification(attributes.verification_status, verification),
+    }
 
 
 def _text(text: str | None) -> str | None:

@@ -59,10 +59,12 @@ def entry(resource: Json) -> Json:
 
 
 def day(entity: EntityRow, attribute: str) -> str | None:
-    """Return a date with the precision of the text: the attribute, or the entity's own date."""
-    stated: str | None = (entity.attributes or {}).get(attribute)
+    """Return a date with the precision of the text; without Pass 2 the entity's own date."""
+    if entity.attributes is not None:
+        stated: str | None = entity.attributes.get(attribute)
+        return stated
     own: date | None = entity.entity_date
-    return stated or (own.isoformat() if own else None)
+    return own.isoformat() if own else None
 
 
 def _assertion(entity: EntityRow) -> Json:

@@ -8,7 +8,6 @@ from typing import Any
 from pipeline.clinical.attributes import MedicationAttributes, Quantity, Timing
 from pipeline.exports.fhir import terms
 from pipeline.exports.fhir.context import Context, started
-from pipeline.exports.fhir.observations import measured, range_of
 from pipeline.exports.fhir.terms import Json, in_words, named, parts, present
 from pipeline.exports.rows import EntityRow
 from pipeline.models.assertions import Certainty, MedicationStatus, Temporality
@@ -22,6 +21,10 @@ _STATUSES = {
     MedicationStatus.NOT_STARTED: "not-taken",
     MedicationStatus.ENTERED_IN_ERROR: "entered-in-error",
 }
+_ELEMENTS = {
+    "frequencyMax": "frequency_max", "periodMax": "period_max", "periodUnit": "period_unit",
+}  # fmt: skip
+"""Elements of FHIR Timing → our names."""
 _TAKEN = (MedicationStatus.ACTIVE, MedicationStatus.CHANGED)
 
 
@@ -91,13 +94,11 @@ def _dose(of: Quantity | None) -> list[Json]:
     """Return the dose. `SimpleQuantity` has no comparator, so a limited dose stays an extension."""
     if of is None or of.number is None or of.comparator:
         return []
-    if of.high is not None:
-        return [{"doseRange": range_of(of)}]
-    return [{"doseQuantity": measured(of)["valueQuantity"]}]
+    return [{"doseQuantity" if of.high is None else "doseRange": terms.measured(of)}]
 
 
 def _timing(of: Timing) -> Json:
-    """Return the Timing. What its integers cannot hold (every 1.5 doses) stays text."""
+    """Return the Timing. What its integers cannot hold (1.5 times a day) is an extension."""
     repeat = present(
         count=of.count,
         frequency=_whole(of.frequency),
@@ -107,7 +108,14 @@ def _timing(of: Timing) -> Json:
         periodUnit=of.period_unit if of.period else None,
         when=list(of.when),
     )
-    return present(repeat=repeat, code={"text": terms.text_of(of.printed)})
+    names = ("frequency", "frequency_max", "period", "period_max", "period_unit")
+    held = {_ELEMENTS.get(name, name) for name in repeat}
+    beside = {name: getattr(of, name) for name in names if name not in held}
+    return present(
+        extension=parts("timing", beside),
+        repeat=repeat,
+        code={"text": terms.text_of(of.printed)},
+    )
 
 
 def _whole(of: Decimal | None) -> int | None:
@@ -120,15 +128,8 @@ def _beside(attributes: MedicationAttributes) -> dict[str, Any]:
     return {
         "ingredient": attributes.ingredient,
         "status": attributes.status,
-        "strength": [_whole_quantity(each) for each in attributes.strength],
-        "daily_dose": _whole_quantity(attributes.daily_dose),
-        "previous_dose": _whole_quantity(attributes.previous_dose),
-        "dose": _whole_quantity(dose) if dose and not _dose(dose) else None,
+        "strength": [terms.measured(each) for each in attributes.strength],
+        "daily_dose": terms.measured(attributes.daily_dose),
+        "previous_dose": terms.measured(attributes.previous_dose),
+        "dose": terms.measured(dose) if dose and not _dose(dose) else None,
     }
-
-
-def _whole_quantity(of: Quantity | None) -> Any:
-    """Return a Quantity; the words of the page if it has two ends or no number."""
-    if of is None:
-        return None
-    return of.printed if of.number is None or of.high is not None else measured(of)["valueQuantity"]

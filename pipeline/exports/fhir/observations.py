@@ -50,23 +50,11 @@ def observation(context: Context, entity: EntityRow) -> Json:
     return resource
 
 
-def measured(of: Quantity) -> Json:
+def value_of(of: Quantity) -> Json:
     """Return `valueQuantity`, `valueRange` or, if the number is not understood, `valueString`."""
     if of.number is None:
         return {"valueString": text_of(of.printed)}
-    if of.high is not None:
-        return {"valueRange": range_of(of)}
-    return {"valueQuantity": _with_printed(of, terms.quantity(of))}
-
-
-def range_of(of: Quantity) -> Json:
-    """Return the Range of a quantity with two ends."""
-    low, high = of.model_copy(update={"high": None}), of.model_copy(update={"number": of.high})
-    return _with_printed(of, {"low": terms.quantity(low), "high": terms.quantity(high)})
-
-
-def _with_printed(of: Quantity, value: Json) -> Json:
-    return {"extension": [terms.extension("printed", valueString=text_of(of.printed))], **value}
+    return {"valueQuantity" if of.high is None else "valueRange": terms.measured(of)}
 
 
 def _attributes(entity: EntityRow) -> LabAttributes | VitalAttributes | None:
@@ -87,7 +75,7 @@ def _value(entity: EntityRow, attributes: LabAttributes | VitalAttributes | None
     if isinstance(attributes, VitalAttributes) and len(attributes.components) == len(_PRESSURES):
         return {"component": _components(entity, attributes.components)}
     if attributes is not None and attributes.value is not None:
-        return measured(attributes.value)
+        return value_of(attributes.value)
     if isinstance(attributes, LabAttributes) and attributes.value_text:
         return {"valueString": text_of(attributes.value_text)}
     printed = " ".join(filter(None, (entity.value, entity.unit)))
@@ -106,7 +94,7 @@ def _components(entity: EntityRow, of: tuple[Quantity, ...]) -> list[Json]:
                 code=code if is_coded else None,
                 display=name,
             ),
-            **measured(each),
+            **value_of(each),
         }
         for each, (code, name) in zip(of, _PRESSURES, strict=True)
     ]
@@ -141,11 +129,17 @@ def _reference_range(of: Range | None, value: Quantity | None) -> list[Json]:
 
 def _beside(attributes: LabAttributes | VitalAttributes) -> dict[str, Any]:
     """Return what Observation has no element for."""
-    converted = attributes.converted
-    return {"converted": _plain(converted)}
-
-
-def _plain(of: Quantity | None) -> Json | None:
-    if of is None or of.number is None:
-        return None
-    return _with_printed(of, terms.quantity(of))
+    value, converted = attributes.value, attributes.converted
+    if converted is not None:
+        # The printed unit is the unit of the value, not of the converted number.
+        converted = converted.model_copy(update={"printed_unit": None})
+    components = attributes.components if isinstance(attributes, VitalAttributes) else ()
+    return {
+        "converted": terms.measured(converted),
+        "value": terms.measured(value) if value and value.number is None else None,
+        "components": [
+            terms.measured(each)
+            for each in components
+            if each.number is None or len(components) != len(_PRESSURES)
+        ],
+    }

@@ -132,6 +132,17 @@ def quantity(of: Quantity) -> Json:
     )
 
 
+def measured(of: Quantity | None) -> Json | None:
+    """Return a Quantity, or a Range for two ends, with the words of the page as extension."""
+    if of is None:
+        return None
+    printed = [extension("printed", valueString=text_of(of.printed))]
+    if of.high is None:
+        return {"extension": printed, **quantity(of)}
+    low, high = of.model_copy(update={"high": None}), of.model_copy(update={"number": of.high})
+    return {"extension": printed, "low": quantity(low), "high": quantity(high)}
+
+
 def _each(value: Any) -> Sequence[Any]:
     if value is None or value == "":
         return ()
@@ -150,5 +161,5 @@ def _part(url: str, value: Any) -> Json:
     if isinstance(value, date):
         return {"url": url, "valueDate": value.isoformat()}
     if isinstance(value, dict):
-        return {"url": url, "valueQuantity": value}
+        return {"url": url, "valueRange" if "low" in value else "valueQuantity": value}
     return {"url": url, "valueString": text_of(str(value))}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -23,6 +23,7 @@ from pipeline.exports.files.drafts import (
     DraftFile,
     delete_unused,
     draft_name,
+    drafts,
     folder_lock,
     switch,
     sync_folder,
@@ -119,9 +120,29 @@ class Pair:
             delete_unused(_other_generations(folder, record))
 
 
-def delete_abandoned(folder: Path, record_id: UUID) -> None:
-    """Delete the drafts of the record that killed exports have left in the folder."""
-    delete_unused(folder.glob(f".{record_id}.*{PART}"))
+def publish(
+    publication: Publication,
+    record_id: UUID,
+    generation: UUID,
+    snapshot: AbstractContextManager[RecordSource],
+    before_visible: Callable[[RecordRow, int], None],
+) -> None:
+    """Write the files of an export, and make them visible after `before_visible` has returned.
+
+    `before_visible` gets the record and the size in bytes; the snapshot is closed by then. Raises
+    PipelineError STORAGE_FULL or UserError OUTPUT_INVALID, without the path. After any error
+    nothing new is visible, and no draft is left.
+    """
+    folder = publication.target.folder
+    with _named_refusals():
+        # Killed exports of the record have left these.
+        delete_unused(folder.glob(f".{record_id}.*{PART}"))
+        with drafts(folder, *publication.names(record_id, generation)) as opened:
+            with snapshot as source:
+                size = publication.write(opened, source)
+                record = source.record
+            before_visible(record, size)
+            publication.publish(opened, record)
 
 
 def write_text(file: BinaryIO, pieces: Iterable[str]) -> None:
@@ -131,11 +152,8 @@ def write_text(file: BinaryIO, pieces: Iterable[str]) -> None:
 
 
 @contextmanager
-def named_refusals() -> Iterator[None]:
-    """Name the reason if the disk is full or the folder refuses.
-
-    Raises PipelineError STORAGE_FULL or UserError OUTPUT_INVALID, without the path.
-    """
+def _named_refusals() -> Iterator[None]:
+    """Name the reason if the disk is full or the folder refuses."""
     try:
         yield
     except OSError as error:
