@@ -33,6 +33,7 @@ from pipeline.models import (
     ShellFile,
 )
 from pipeline.models.selectors import call_totals
+from pipeline.operations.preview import Selection, preview
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import warm
 from pipeline.ratelimit import RateLimiter
@@ -381,3 +382,21 @@ def test_another_embedder_or_index_is_another_code_table(
     assert conditions_of(Step.PASS1).code_table_version == ""
     models = set(CodeVector.objects.values_list("model", flat=True))
     assert models == {MODEL, "gemini-embedding-2"}
+
+
+def test_a_preview_counts_the_embedding_calls_that_still_follow(
+    lease: Lease, settings: Any
+) -> None:
+    settings.SKIPPED_PASSES = ("pass2", "pass3")
+    ShellFile.objects.update(page_count=20)
+    Job.objects.update(status=JobStatus.FAILED)
+
+    def later() -> tuple[int, int]:
+        found = preview(Selection(jobs=(lease.job_id,)))
+        return found.later_calls, found.later_tokens
+
+    assert later() == (0, 0)
+    settings.MEDPROC_PROVIDER, settings.CODE_EMBEDDER = "gemini", "gemini"
+    assert later() == (10, 8_000)
+    settings.SKIPPED_PASSES = ("pass1_5", "pass2", "pass3")
+    assert later() == (0, 0)

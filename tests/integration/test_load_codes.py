@@ -154,8 +154,9 @@ def test_each_importer_stores_the_rows_of_its_file(tmp_path: Path) -> None:
     assert contents("UNII")["0000000001"][2] == {"TOYAMINE", "TOYLENOL"}
     audited = AuditEvent.objects.filter(action="load_codes", result="done")
     assert set(audited.values_list("target_id", flat=True)) == set(loaded)
-    parts = code_table_version().split("; ")
+    *parts, search = code_table_version().split("; ")
     assert [part.split(" ")[0] for part in parts] == sorted(loaded)
+    assert search == f"search {index.REVISION} ngrams-1"
 
 
 @pytest.mark.django_db

@@ -49,12 +49,18 @@ _FLIGHT = "a row lives only while its job does"
 _NO_DEATH = "no worker died"
 _PART = "the test inserts a part of the system, and the loader counts"
 _SUPPORTED = "the local engine writes only sentences that its entities support"
+_WORDS_ALONE = "the embedder is off, which is the default"
 _NOT_USED = "the emulator reports none, as the model does unless it is asked to think or to cache"
 UNFILLED: dict[str, str] = {
     "ai_processing_sessions.max_retries": _NO_RETRY,
     "ai_processing_sessions.retry_count": _NO_RETRY,
     "ai_processing_summary.ip_address": _NO_CLIENT,
     "ai_processing_summary.user_agent": _NO_CLIENT,
+    "code_search_vectors.created_at": _WORDS_ALONE,
+    "code_search_vectors.digest": _WORDS_ALONE,
+    "code_search_vectors.id": _WORDS_ALONE,
+    "code_search_vectors.model": _WORDS_ALONE,
+    "code_search_vectors.vector": _WORDS_ALONE,
     "code_systems.code_count": _PART,
     "code_systems.term_count": _PART,
     "extraction_flights.id": _FLIGHT,

@@ -21,12 +21,19 @@ from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable, encounter_parents
 from pipeline.operations.preview.selection import SelectedJob, of_records
 from pipeline.operations.preview.types import RetryCandidate
+from pipeline.providers.config import ProviderConfig
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render
 from pipeline.providers.tasks import TASKS
 
 OUTPUT_SHARE = 0.5
 """Output tokens per input token without earlier calls: a ten-page batch of tables needs about
 12,000 output tokens, and its limit is 24,000 input tokens."""
+
+EMBEDDING_CALLS_A_PAGE = 0.5
+"""Embedding calls for each page of a record whose words are all new. The samples have 2 to 13
+different names a page, with about five texts each; a call has 100 texts."""
+EMBEDDING_TOKENS_A_PAGE = 400
+"""Input tokens of these calls for each page, at about eight tokens a text."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,7 @@ def _page_counts(selected_jobs: Sequence[SelectedJob]) -> dict[UUID, int]:
         each.job.shell_file_id
         for each in selected_jobs
         if any(True for _ in _following(Step(each.job.current_step)))
+        or _embeds(Step(each.job.current_step))
     }
     if not records:
         return {}
@@ -123,6 +131,14 @@ def _following(step: Step) -> Iterator[WorkTable]:
             yield table
 
 
+def _embeds(step: Step) -> bool:
+    """Return whether Pass 1.5 is still to come after the begin of a step, and has an embedder."""
+    order = list(Step)
+    is_run = Step.PASS1_5.value not in settings.SKIPPED_PASSES
+    has_embedder = ProviderConfig.of_embedder() is not None
+    return is_run and has_embedder and order.index(step) <= order.index(Step.PASS1_5)
+
+
 def _candidate(
     selected_job: SelectedJob,
     work: _Work,
@@ -134,6 +150,7 @@ def _candidate(
     step = Step(selected_job.job.current_step)
     following = list(_following(step))
     record_pages = pages.get(selected_job.job.shell_file_id, 0)
+    embedded_pages = record_pages if _embeds(step) else 0
     return RetryCandidate(
         job_id=selected_job.job.id,
         shell_file_id=selected_job.job.shell_file_id,
@@ -145,8 +162,12 @@ def _candidate(
         calls=len(rows),
         pages=len({page for row in rows for page in _pages(row)}),
         input_tokens=sum(item.text_tokens + _overhead(step) for item in items),
-        later_calls=ceil(sum(t.calls_a_page * record_pages for t in following)),
-        later_tokens=sum(t.tokens_a_page * record_pages for t in following),
+        later_calls=ceil(
+            sum(t.calls_a_page * record_pages for t in following)
+            + EMBEDDING_CALLS_A_PAGE * embedded_pages
+        ),
+        later_tokens=sum(t.tokens_a_page * record_pages for t in following)
+        + EMBEDDING_TOKENS_A_PAGE * embedded_pages,
         permanent=_permanent(selected_job.job, rows),
     )
 
