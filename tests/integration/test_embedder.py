@@ -51,10 +51,12 @@ Fault = Mapping[str, Any]
 
 
 @pytest.fixture
-def lease(settings: Any) -> Lease:
+def lease(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Lease:
     """Return the lease of a record with two encounters, with a part of ICD-10-CM loaded."""
     # The tests scale all seconds to a twentieth.
-    settings.LEASE_S, settings.CALL_DEADLINE_S = 2400, 60.0
+    settings.LEASE_S, settings.CALL_DEADLINE_S = 2400, 600.0
+    monkeypatch.setattr(embedding_calls, "CALL_S", 400.0)
+    monkeypatch.setattr(embedding_calls, "PATIENCE_S", 1200.0)
     load_icd_part()
     return a_lease()
 
@@ -256,8 +258,11 @@ LASTING = {
 
 @pytest.mark.parametrize("fault", LASTING)
 def test_a_fault_that_lasts_leaves_the_order_of_the_words_and_a_warning(
-    lease: Lease, settings: Any, fault: str
+    lease: Lease, settings: Any, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
+    monkeypatch.setattr(embedding_calls, "PATIENCE_S", 30.0)
+    if fault == "hang":
+        monkeypatch.setattr(embedding_calls, "CALL_S", 30.0)
     before = by_words(lease, settings)
     with embedding(settings, [{"fault": fault, **hint(fault)}]):
         completes(lease)
@@ -300,7 +305,10 @@ def test_a_pause_of_the_operator_makes_no_call_and_leaves_a_warning(
     assert Job.objects.get(id=lease.job_id).status == JobStatus.PROCESSING
 
 
-def test_a_limit_that_outlasts_the_patience_leaves_a_warning(lease: Lease, settings: Any) -> None:
+def test_a_limit_that_outlasts_the_patience_leaves_a_warning(
+    lease: Lease, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_calls, "PATIENCE_S", 30.0)
     # An empty limiter counts its window as spent.
     settings.GEMINI_RPM, settings.GATE_WINDOW_S = 1, 60.0
     with embedding(settings) as emulator:
@@ -343,8 +351,8 @@ def test_a_stop_or_a_cancellation_interrupts_the_calls_without_a_warning(
 
 
 def stopping_soon(stop: Any) -> Any:
-    """Stop while the first call hangs, which a call of the tests may do for 1.5 s."""
-    timer = threading.Timer(0.4, stop)
+    """Stop while the first call hangs."""
+    timer = threading.Timer(2.0, stop)
     timer.start()
     return timer.cancel
 

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from pipeline.core.states import Step
+from pipeline.execution import embedding_calls
 from pipeline.execution.step_result import StepCompleted
 from pipeline.models import CodeCandidate, CodeVector, Job, ProviderCall
 from pipeline.stages.pass1_5 import run as stage
@@ -23,8 +24,9 @@ pytestmark = pytest.mark.xdist_group("embedder")
 
 
 def test_a_kill_between_reply_and_rows_loses_both_and_the_next_worker_asks_again(
-    cloned_db: str, settings: Any
+    cloned_db: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(embedding_calls, "CALL_S", 400.0)
     settings.LEASE_S, settings.CALL_DEADLINE_S = 2400, 600.0
     load_icd_part()
     lease = a_lease()
