@@ -16,15 +16,16 @@ FACTS: dict[str, EntityFacts] = {
     each["key"]: EntityFacts.of_json(each)
     for each in json.loads((_FIXTURES / "narrative_notes.json").read_text(encoding="utf-8"))
 }
-_ALL = tuple(
-    (text.strip(), keys.strip())
-    for keys, _, text in (
-        line.partition("|")
-        for line in (_FIXTURES / "narrative_notes.txt").read_text(encoding="utf-8").splitlines()
-        if not line.startswith("#")
-    )
-)
-TUNED = _ALL[::2]
+
+
+def _sentences(name: str) -> tuple[tuple[str, str], ...]:
+    """Return each sentence of a file with the keys of its entities."""
+    lines = (_FIXTURES / name).read_text(encoding="utf-8").splitlines()
+    split = [line.partition(" | ") for line in lines if not line.startswith("#")]
+    return tuple((text, keys) for keys, _, text in split)
+
+
+TUNED = _sentences("narrative_notes.txt")
 """Sentences by which the check was mended."""
-UNSEEN = _ALL[1::2]
-"""Sentences that were read only for the final figure."""
+UNSEEN = _sentences("narrative_notes_unseen.txt")
+"""Sentences that were written after the last change of the check, to measure the check."""

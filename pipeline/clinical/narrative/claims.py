@@ -35,8 +35,8 @@ _SIDES = ("left", "right", "bilateral")
 _SEVERITIES = ("mild", "moderate", "severe")
 _STATES = {"had", "has", "have", "no", "off"}
 """Words of a cue that tells a state, such as `had been stopped`, and no event."""
-_START_CONTEXT = {"since", "started", "start", "starting", "beginning", "began", "onset", "begun",
-                  "initiated", "effective"}  # fmt: skip
+_START_CONTEXT = {"dates", "dating", "since", "started", "start", "starting", "beginning", "began",
+                  "onset", "begun", "initiated", "effective"}  # fmt: skip
 _STOP_CONTEXT = {"until", "stopped", "discontinued", "through", "ended", "ending", "resolved",
                  "completed", "stop"}  # fmt: skip
 
@@ -268,6 +268,7 @@ def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Ite
     past = known.facts.category == "procedure" and known.is_before_the_visit
     ended = known.attribute("clinical_status") in ("resolved", "inactive", "remission")
     stopped = known.status == "stopped"
+    relative = known.facts.experiencer in ("family", "other") and told.kinds("family", "other")
     for cue in told.kinds("history"):
         word = cue.text.split(" ")[-1]
         if word in ("resolved", "remission", "inactive"):
@@ -278,7 +279,6 @@ def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Ite
             yield reason(UnsupportedReason.TEMPORALITY, cue.text)
     family = [cue for cue in told.kinds("family") if "history" in cue.words]
     # "The father had a heart attack" names a past fact of a relative without a word for the past.
-    relative = known.facts.experiencer in ("family", "other") and told.kinds("family", "other")
     conveyed = told.kinds("history", "stopped") or has_own_date or family or relative
     if historical and not conveyed and known.status not in ("on_hold", "not_started"):
         yield reason(UnsupportedReason.TEMPORALITY, told.name.text)

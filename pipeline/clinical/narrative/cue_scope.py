@@ -56,8 +56,9 @@ class CueScope:
             # "previously had", "denied having": without a name before, the cue acts ahead.
             leads = self._name_follows(at) or not any(told.at < at for told in self._clause.told)
             direction = "pre" if leads and self._clause.told else "post"
-        if kind == "possible" and direction == "post" and self._precedes_all_names(at):
-            # "the diagnosis was suspected pneumonia"
+        leading = kind in ("possible", "history") and self._precedes_all_names(at)
+        if direction == "post" and leading:
+            # "the diagnosis was suspected pneumonia", "resolved gout"
             direction = "pre"
         names = self._after(at, dimension) if direction == "pre" else self._back(at, dimension)
         if not names and direction == "pre" and dimension == "status":
@@ -75,6 +76,12 @@ class CueScope:
                 told.purposes += self._conditions_before(at)
             if kind == "patient" and self._joins(at, "family", "other"):
                 told.cues.append(("joint", item))
+        if kind == "patient" and self._is_behind(at):
+            # "diabetes in the patient" under the heading of the family history
+            behind = [told for told in self._clause.told if told.at < at][-1:]
+            for told in behind:
+                if told.kinds("family", "other"):
+                    told.cues.append(("joint", item))
 
     def _amount_follows(self, at: int) -> bool:
         """Return whether only words such as `dose of` stand between a cue and an amount."""
@@ -125,6 +132,9 @@ class CueScope:
                 found.append(self._clause.told_at(index))
             elif found and item.kind is PartKind.VERB:
                 break
+            elif found and dimension == "time" and self._begins_denial(item):
+                # "a history of gout and no evidence of stones"
+                break
             elif item.kind is PartKind.CUE and SCOPED.get(item.phrase.kind) == dimension:
                 if found and not (dimension == "person" and self._is_behind(index)):
                     break
@@ -137,6 +147,10 @@ class CueScope:
             ):
                 break
         return found
+
+    @staticmethod
+    def _begins_denial(item: SentencePart) -> bool:
+        return item.phrase.kind == "negation" and item.phrase.direction == "pre"
 
     def _opened_after(self, at: int, index: int) -> bool:
         """Return whether the bracket that closes at `index` opened before `at`."""

@@ -146,6 +146,8 @@ def known_of(facts: EntityFacts) -> CitedEntity:
     results = _result_words(facts)
     quote = "" if _DOUBTS & set(words_of(facts.quote)) else facts.quote
     spoken = [facts.name, facts.code_display or "", facts.reaction or "", *_strings(attributes)]
+    # A word of a unit is read with its number only: "mmol" alone is no word about sodium.
+    results |= _unit_words(facts) - {_one(word) for word in words_of(facts.name)}
     own_words = frozenset(_one(word) for text in spoken for word in words_of(text)) - results
     return CitedEntity(
         facts=facts,
@@ -156,8 +158,7 @@ def known_of(facts: EntityFacts) -> CitedEntity:
         frequencies=timing.frequencies_in(facts.frequency)
         | timing.frequencies_in(timing_printed)
         | _daily(attributes.get("timing")),
-        routes=timing.routes_in(facts.route) | timing.routes_in(str(attributes.get("route", "")))
-        | timing.routes_in(str(attributes.get("printed_route", ""))),
+        routes=_routes(facts),
         own_dates=tuple(
             iso_dates(
                 facts.entity_date,
@@ -248,6 +249,14 @@ def _amounts(facts: EntityFacts) -> Iterator[tuple[NumberRole, StatedAmount]]:
                 yield NumberRole.ORDINAL, StatedAmount(printed=text, first=text, join=join)
 
 
+def _routes(facts: EntityFacts) -> frozenset[str]:
+    """Return the keys of the routes; a subcutaneous drug is also an injected drug."""
+    printed = (facts.route, facts.attributes.get("route"), facts.attributes.get("printed_route"))
+    found = frozenset[str]().union(*(timing.routes_in(str(each)) for each in printed if each))
+    is_injected = bool(found & {"subcutaneous", "intramuscular"})
+    return found | {"injected"} if is_injected else found
+
+
 def _daily(value: object) -> frozenset[str]:
     """Return the key of `daily` for what is taken once a day at a time of the day."""
     if not isinstance(value, Mapping) or value.get("as_needed") or value.get("count"):
@@ -326,6 +335,20 @@ def _result_words(facts: EntityFacts) -> frozenset[str]:
     printed = (facts.value, facts.attributes.get("value_text"), facts.reference_range)
     words = {_one(word) for text in printed if text for word in words_of(str(text))}
     return frozenset(words - {_one(word) for word in words_of(facts.name)})
+
+
+def _unit_words(facts: EntityFacts) -> frozenset[str]:
+    """Return the words of the units of a result."""
+    if facts.category not in ("lab", "vital"):
+        return frozenset()
+    quantities = [facts.attributes.get(name) for name in ("value", "converted")]
+    units = [facts.unit] + [
+        str(each.get(name) or "")
+        for each in quantities
+        if isinstance(each, Mapping)
+        for name in ("unit", "printed_unit")
+    ]
+    return frozenset(_one(word) for unit in units if unit for word in words_of(unit))
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -66,6 +66,9 @@ def _role(amount: StatedAmount, context: str, known: CitedEntity) -> NumberRole 
     equal = [(role, each) for role, each in known.amounts if role in wanted and amount.equals(each)]
     if not equal:
         return reason(UnsupportedReason.NUMBER, amount.printed)
+    if not amount.unit and after.strip() == "in" and known.facts.category == "vital":
+        # "165 in" may be 165 inches.
+        return reason(UnsupportedReason.UNIT, amount.printed)
     for role, each in equal:
         if amount.unit == each.unit or (not amount.unit and role not in _NEEDS_UNIT):
             return role

@@ -92,6 +92,10 @@ class PartNames:
         choices = [*before[-1:], *ahead[:1]] or (
             [self._clause.before] if self._clause.before else []
         )
+        follows_name = bool(at) and self._clause.items[at - 1].kind is PartKind.NAME
+        if ahead and self._is_beside(at, ahead[0].at) and not follows_name:
+            # An adjective belongs to the name that follows: "cholecystitis and acute sepsis".
+            choices = ahead[:1]
         for told in choices:
             beside = told in self._clause.told and self._is_beside(at, told.at)
             for known in (self._clause.cited[i] for i in told.name.sources):

@@ -151,8 +151,15 @@ def _day_first(tokens: Sequence[SentenceToken], at: int) -> _Form:
 
 
 def _year(tokens: Sequence[SentenceToken], at: int) -> _Form:
-    """In 2015: a year after a preposition, so that no count is read as a year."""
-    if _is_year(tokens, at) and _text(tokens, at - 1 if at else len(tokens)) in (
+    """In 2015, (2015): a year after a preposition, so that no count is read as a year."""
+    if not _is_year(tokens, at):
+        return None
+    before = _text(tokens, at - 1 if at else len(tokens))
+    is_alone = before == "(" and _text(tokens, at + 1) == ")"
+    dates_to = before == "to" and at > 1 and tokens[at - 2].text in ("dates", "dating", "back")
+    if is_alone or dates_to:
+        return (int(_text(tokens, at)), None, None), at + 1
+    if _text(tokens, at - 1 if at else len(tokens)) in (
         "in",
         "since",
         "until",

@@ -94,6 +94,10 @@ def _treats(clause: NarrativeClause, at: int) -> bool:
     before = _names_before(clause, at)
     if following is None or not before or clause.items[at - 1].text in ("along", "together"):
         return False
+    names = [told.at for told in clause.told if told.at < at]
+    between = clause.items[names[-1] : at]
+    if any(i.kind is PartKind.VERB or i.phrase.kind in ("family", "other") for i in between):
+        return False
     first, second = _categories(clause, before[-1]), _categories(clause, following)
     return bool(
         (first & _PROBLEMS and second & _TREATED)

@@ -37,6 +37,9 @@ def statement_of(items: Sequence[SentencePart], cited: Sequence[CitedEntity]) ->
         if clause.told:
             last = clause.told[-1]
             person = [(k, i) for k, i in last.cues if k in ("family", "other")]
+            # "Family history includes stroke in the father but no cancer" denies no cancer of the
+            # father alone.
+            person = [each for each in person if each[1].phrase.direction == "pre"] or person
             dates = list(clause.told[0].dates)
     return statement
 

@@ -50,6 +50,7 @@ _ROUTES = {
     "nasal": "nasal|intranasal|intranasally|nasally",
     "otic": "otic",
     "vaginal": "vaginal|vaginally",
+    "injected": "injected|by injection|via injection|as an injection",
     "nebulized": "nebulized|via nebulizer|by nebulizer",
 }
 _EVERY = re.compile(

@@ -40,7 +40,7 @@ def phrases() -> dict[tuple[str, ...], CuePhrase]:
                 if words:
                     found[words] = CuePhrase(kind=kind, direction=direction)
     single = {words[0] for words, each in found.items() if each.kind == "verb" and len(words) == 1}
-    verbs = single | {"denies", "denied"}
+    verbs = single | {"denies", "denied", "remains"}
     return {
         words: CuePhrase(
             kind=each.kind, direction=each.direction, begins_with_verb=words[0] in verbs

@@ -98,15 +98,21 @@ def written(lease: Lease) -> set[UUID]:
 
 
 def _of_record(lease: Lease, entities: EntitiesByEncounter) -> list[KnownEntity]:
-    """Return the newest supporting entity of each entry of the record's lists."""
+    """Return the supporting entities of the newest day of each entry of the record's lists.
+
+    Two doses on one day contradict each other, so the narrative is given both.
+    """
     known = {each.id: each for of in entities.values() for each in citable(of)}
     found: dict[UUID, KnownEntity] = {}
     items = RecordListItem.objects.filter(shell_file_id=lease.shell_file_id)
     for supporting in items.order_by("kind", "item_index").values_list("entity_ids", flat=True):
         own = [known[each] for each in supporting if each in known]
         if own:
-            newest = max(enumerate(own), key=lambda pair: (_day(pair[1]), pair[0]))[1]
-            found[newest.id] = newest
+            day = max(map(_day, own))
+            newest = [each for each in own if _day(each) == day]
+            # The same medication with the same dose needs one entity; another dose needs its own.
+            last = {(e.facts.category, e.facts.dose, e.facts.value): e for e in newest}
+            found |= {each.id: each for each in last.values()}
     return chosen(list(found.values()))
 
 
