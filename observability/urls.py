@@ -37,6 +37,7 @@ def console_urls(site: AdminSite) -> list[URLPattern]:
         ),
         path("records/<uuid:record_id>/", record.record, name="record"),
         path("records/<uuid:record_id>/summary/", phi.summary, name="record_summary"),
+        path("records/<uuid:record_id>/source/<uuid:entity_id>/", phi.source, name="source"),
         path("records/<uuid:record_id>/pages/", phi.to_page, name="record_pages"),
         path("records/<uuid:record_id>/pages/<int:number>/", phi.record_page, name="record_page"),
         path("records/<uuid:record_id>/pages/<int:number>/image/", phi.image, name="page_image"),

@@ -1,4 +1,4 @@
-"""The clinical summary of a record: narratives, lists, contradictions and codes.
+"""The results of a record: encounters, narratives, lists, contradictions and codes.
 
 A sentence that is not supported is never part of a narrative here; only the number of such
 sentences is told. All texts are PHI, so each caller audits the reading.
@@ -7,23 +7,28 @@ sentences is told. All texts are PHI, so each caller audits the reading.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from typing import Any
 from uuid import UUID
 
+from observability.phi.encounter_table import EncounterRow, encounter_rows
+from observability.phi.encounter_timeline import EncounterTimeline, encounter_timeline
 from observability.phi.flag_words import in_words
+from observability.phi.lab_charts import LabGroup, lab_groups
 from observability.phi.list_words import seen, words_of
 from observability.phi.open_passes import open_passes
 from pipeline.core.states import Step
 from pipeline.models import (
-    Encounter,
     EnrichedEntity,
     Entity,
     NarrativeResult,
     NarrativeSentence,
     RecordListItem,
+    Reuse,
     Session,
+    ShellFile,
     selectors,
 )
 
@@ -46,6 +51,8 @@ class SummarySentence:
     entity_ids: tuple[str, ...]
     pages: tuple[int, ...]
     """Pages of the cited entities."""
+    sources: tuple[tuple[int, str], ...] = ()
+    """Each page with the first cited entity on the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +75,7 @@ class Narrative:
 class ListEntry:
     """One entry of a list of the record."""
 
+    id: str
     name: str
     code: str | None
     """`system|code`."""
@@ -90,6 +98,16 @@ class ListEntry:
     def reasons(self) -> tuple[str, ...]:
         """The flags in words."""
         return in_words(self.flags)
+
+    @property
+    def groups(self) -> tuple[LabGroup, ...]:
+        """The results of a laboratory series by unit; empty for another kind."""
+        return lab_groups(self.summary)
+
+    @property
+    def latest_entity(self) -> str:
+        """The last entity in the order of the record."""
+        return self.entity_ids[-1]
 
     @property
     def says_nothing(self) -> bool:
@@ -119,6 +137,11 @@ class ClinicalSummary:
     incomplete_note: str
     open_passes: tuple[str, ...]
     """A sentence for each pass whose results are missing or incomplete."""
+    warnings: tuple[str, ...]
+    """What the passes warn of: held pages, unread parts, …"""
+    reused: tuple[str, ...]
+    """The records whose results this record reuses."""
+    encounters: tuple[EncounterRow, ...]
     narratives: tuple[Narrative, ...]
     """The record's own narrative first."""
     lists: dict[str, tuple[ListEntry, ...]]
@@ -133,20 +156,32 @@ class ClinicalSummary:
         return [(kind, LIST_TITLES[kind], entries) for kind, entries in self.lists.items()]
 
     @property
+    def timeline(self) -> EncounterTimeline | None:
+        """The encounters on a line of time; None if fewer than two days are known."""
+        return encounter_timeline([each.days for each in self.encounters])
+
+    @property
     def contradictions(self) -> int:
         """The number of contradictions in all lists."""
         return sum(len(each.contradictions) for of in self.lists.values() for each in of)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the summary as JSON-ready values."""
-        return asdict(self)
+        """Return the summary as JSON-ready values; days are ISO dates."""
+        return asdict(self, dict_factory=_with_iso_days)
+
+
+def _with_iso_days(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: each.isoformat() if isinstance(each, date) else each for key, each in pairs}
 
 
 def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
-    """Return the summary of a record, in eight statements for any record."""
-    indexes = dict(
-        Encounter.objects.filter(shell_file_id=shell_file_id).values_list("id", "encounter_index")
-    )
+    """Return the results of a record, in twelve statements for any record.
+
+    Raises ShellFile.DoesNotExist.
+    """
+    record = ShellFile.objects.only("warnings").get(id=shell_file_id)
+    encounters = encounter_rows(shell_file_id)
+    indexes = {UUID(each.encounter_id): each.number for each in encounters}
     counts: Counter[tuple[str, str]] = Counter()
     total = flagged = 0
     rows = EnrichedEntity.objects.filter(shell_file_id=shell_file_id)
@@ -161,6 +196,9 @@ def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
         shell_file_id=str(shell_file_id),
         incomplete_note=selectors.incomplete_note_of(shell_file_id),
         open_passes=open_passes(_statuses(shell_file_id)),
+        warnings=tuple(str(each["message"]) for each in record.warnings),
+        reused=_reused(shell_file_id),
+        encounters=tuple(encounters),
         narratives=_narratives(shell_file_id, indexes),
         lists=_lists(shell_file_id, indexes, displays=dict(counts.keys())),
         codes=tuple(
@@ -178,6 +216,12 @@ def _statuses(shell_file_id: UUID) -> dict[Step, str]:
         shell_file_id=shell_file_id
     )
     return dict(zip(steps, row, strict=True))
+
+
+def _reused(shell_file_id: UUID) -> tuple[str, ...]:
+    sources = Reuse.objects.filter(shell_file_id=shell_file_id, source__isnull=False)
+    ids = sources.order_by("source_id").values_list("source_id", flat=True).distinct()
+    return tuple(map(str, ids))
 
 
 def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrative, ...]:
@@ -199,6 +243,7 @@ def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrativ
                 text=text,
                 entity_ids=tuple(map(str, ids)),
                 pages=tuple(sorted({pages[each] for each in ids if each in pages})),
+                sources=_sources(ids, pages),
             )
         )
     narratives = NarrativeResult.objects.filter(
@@ -216,6 +261,14 @@ def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrativ
     return tuple(sorted(found, key=lambda each: each.encounter_id is not None))
 
 
+def _sources(ids: Sequence[UUID], pages: Mapping[UUID, int]) -> tuple[tuple[int, str], ...]:
+    first: dict[int, str] = {}
+    for each in ids:
+        if each in pages:
+            first.setdefault(pages[each], str(each))
+    return tuple(sorted(first.items()))
+
+
 def _lists(
     shell_file_id: UUID, indexes: dict[UUID, int], displays: dict[str, str]
 ) -> dict[str, tuple[ListEntry, ...]]:
@@ -226,6 +279,7 @@ def _lists(
         code = f"{item.code_system}|{item.code}" if item.code else None
         found[item.kind].append(
             ListEntry(
+                id=str(item.id),
                 name=item.name,
                 code=code,
                 display=displays.get(code, "") if code else "",

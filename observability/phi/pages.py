@@ -175,7 +175,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
             : SHOWN_ENTITIES + 1
         ]
     )
-    places = _places(page, entities[:SHOWN_ENTITIES])
+    places = places_on(page, entities[:SHOWN_ENTITIES])
     drawn = boxes(page.words or (), places)
     marked, boxed = {place[0] for place in places}, {box.number for box in drawn}
     later = enriched([entity.id for entity in entities[:SHOWN_ENTITIES]])
@@ -200,15 +200,15 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
                 entity=entity,
                 is_marked=n in marked,
                 has_box=n in boxed,
-                reasons=_reasons(entity),
-                assertions=_assertions(entity),
-                readings=_readings(entity),
+                reasons=review_reasons(entity),
+                assertions=assertions_of(entity),
+                readings=readings_of(entity),
                 later=later.get(entity.id),
             )
             for n, entity in enumerate(entities[:SHOWN_ENTITIES], start=1)
         ],
         is_capped=len(entities) > SHOWN_ENTITIES,
-        drawing=_drawing(page, drawn),
+        drawing=drawing_of(page, drawn),
         has_words=bool(page.words),
         warnings=_warnings(record, page),
         incomplete_note=selectors.incomplete_note_of(shell_file_id),
@@ -218,7 +218,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
     )
 
 
-def _places(page: Page, entities: Sequence[Entity]) -> list[Place]:
+def places_on(page: Page, entities: Sequence[Entity]) -> list[Place]:
     """Return the positions of the entities on this page; unaligned entities are left out."""
     own = page.page_number
     others = {n for e in entities for n in (e.page_number, e.page_end) if n and n != own}
@@ -249,7 +249,8 @@ def _places(page: Page, entities: Sequence[Entity]) -> list[Place]:
     return found
 
 
-def _reasons(entity: Entity) -> tuple[str, ...]:
+def review_reasons(entity: Entity) -> tuple[str, ...]:
+    """Return in words why a person must check what Pass 1 says; empty if no check is needed."""
     flags: list[str] = list(map(str, entity.review_flags))
     if entity.alignment == AlignmentKind.UNALIGNED and "unaligned" not in flags:
         flags.append("unaligned")
@@ -260,7 +261,8 @@ def _reasons(entity: Entity) -> tuple[str, ...]:
     return ("two readers disagree", *in_words(others))
 
 
-def _readings(entity: Entity) -> tuple[ReadTwice, ...]:
+def readings_of(entity: Entity) -> tuple[ReadTwice, ...]:
+    """Return the attributes that two readers of Pass 1 read differently."""
     second: dict[str, Any] = entity.second_reading or {}
     return tuple(
         ReadTwice(
@@ -280,7 +282,7 @@ def _said(name: str, reading: object) -> str:
     return ASSERTIONS.get(str(reading), str(reading))
 
 
-def _assertions(entity: Entity) -> tuple[str, ...]:
+def assertions_of(entity: Entity) -> tuple[str, ...]:
     """Return the assertions that an entity has beside the plain `current`, `certain`, `patient`."""
     said = (entity.status, entity.temporality, entity.certainty, entity.experiencer)
     unusual = dict.fromkeys(str(word) for word in said if word and word not in PLAIN)
@@ -288,7 +290,8 @@ def _assertions(entity: Entity) -> tuple[str, ...]:
     return ("negated", *words) if entity.negated else tuple(words)
 
 
-def _drawing(page: Page, drawn: Sequence[Box]) -> Drawing | None:
+def drawing_of(page: Page, drawn: Sequence[Box]) -> Drawing | None:
+    """Return the image of a page with boxes; None for a page that could not be read."""
     if page.width <= 0 or page.height <= 0:
         return None
     width, height = UNITS, round(UNITS * page.height / page.width, 1)

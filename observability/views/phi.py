@@ -17,10 +17,11 @@ from observability.phi.calls import read_call
 from observability.phi.clinical_summary import clinical_summary
 from observability.phi.images import BusyError, is_written_down, page_image, ticket
 from observability.phi.pages import page_view
+from observability.phi.source import source_view
 from observability.views.decorators import PhiResponse, page, phi, reading
 from observability.views.render import render_page
 from pipeline.documents import reader
-from pipeline.models import Page, ProviderCall, ShellFile
+from pipeline.models import Entity, Page, ProviderCall, RecordListItem, ShellFile
 
 NO_IMAGE = "text/plain; charset=utf-8"
 
@@ -86,15 +87,16 @@ def image(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
 
 @phi
 def summary(request: HttpRequest, record_id: UUID) -> PhiResponse:
-    """Show narratives, lists, contradictions and codes of a record."""
+    """Show encounters, narratives, lists, contradictions and codes of a record."""
     with reading():
-        if not ShellFile.objects.filter(id=record_id).exists():
-            raise Http404
-        found = clinical_summary(record_id)
+        try:
+            found = clinical_summary(record_id)
+        except ShellFile.DoesNotExist:
+            raise Http404 from None
         response = render_page(
             request,
             "console/summary.html",
-            f"Clinical summary of record {str(record_id)[:8]}",
+            f"Results of record {str(record_id)[:8]}",
             found=found,
             record_id=record_id,
         )
@@ -103,6 +105,33 @@ def summary(request: HttpRequest, record_id: UUID) -> PhiResponse:
         target_kind="record",
         target_id=record_id,
         facts={"what": "summary", "entities": found.entities},
+    )
+
+
+@phi
+def source(request: HttpRequest, record_id: UUID, entity_id: UUID) -> PhiResponse:
+    """Show where an entity is printed; `?item=<id>` adds the mentions of a list entry."""
+    with reading():
+        try:
+            item = UUID(request.GET["item"]) if request.GET.get("item") else None
+            view = source_view(record_id, entity_id, item)
+        except (ValueError, Entity.DoesNotExist, Page.DoesNotExist, RecordListItem.DoesNotExist):
+            raise Http404 from None
+        image = reverse("admin:page_image", args=[record_id, view.page])
+        shown_by = ticket(str(request.user.pk), record_id, view.page)
+        response = render_page(
+            request,
+            "console/source.html",
+            f"Source of a result of record {str(record_id)[:8]}",
+            view=view,
+            record_id=record_id,
+            image=f"{image}?shown={shown_by}",
+        )
+    return PhiResponse(
+        response=response,
+        target_kind="record",
+        target_id=record_id,
+        facts={"what": "source", "entity": str(entity_id), "page": view.page},
     )
 
 

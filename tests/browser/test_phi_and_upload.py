@@ -54,7 +54,9 @@ def the_pages(record_id: UUID, enriched: UUID) -> dict[str, str]:
     from pipeline.models import Encounter, ProviderCall
     from tests.support.clinical_rows import clinical_rows
 
-    clinical_rows(Encounter.objects.filter(shell_file_id=enriched).earliest("encounter_index"))
+    entity = clinical_rows(
+        Encounter.objects.filter(shell_file_id=enriched).earliest("encounter_index")
+    )
     calls = ProviderCall.objects.filter(
         processing_session__shell_file=record_id, page_range_start=5, step="pass1"
     ).order_by("attempt")
@@ -62,6 +64,7 @@ def the_pages(record_id: UUID, enriched: UUID) -> dict[str, str]:
     return {
         "page": f"/admin/records/{record_id}/pages/5/",
         "summary": f"/admin/records/{enriched}/summary/",
+        "source": f"/admin/records/{enriched}/source/{entity.id}/",
         "empty summary": f"/admin/records/{record_id}/summary/",
         "page after Pass 2": f"/admin/records/{enriched}/pages/1/",
         "call": f"/admin/calls/{second.id}/reading/",
@@ -92,6 +95,28 @@ def test_an_entity_is_marked_in_image_and_text_at_once(
     expect(page.locator("#e2")).to_have_class("is-lit")
     expect(page.locator("#e1")).not_to_have_class("is-lit")
     expect(page.locator("#no-image")).to_be_hidden()
+    assert reviewer.complaints == []
+
+
+def test_a_result_opens_its_quote_beside_the_results(
+    context: BrowserContext, server: str, scenario: IncidentScenario
+) -> None:
+    from pipeline.models import Encounter
+    from tests.support.clinical_rows import clinical_rows
+
+    record_id = scenario.completed
+    clinical_rows(Encounter.objects.filter(shell_file_id=record_id).earliest("encounter_index"))
+    reviewer = logged_in(context, server, Role.REVIEWER)
+    page = reviewer.page
+    page.goto(f"{server}/admin/records/{record_id}/summary/")
+
+    page.locator(".s-list th a").first.focus()
+    page.keyboard.press("Enter")
+
+    panel = page.locator("#source")
+    expect(panel.locator(".v-quote")).to_have_text("metoprolol")
+    expect(panel).to_be_focused()
+    assert page.url.endswith("/summary/")
     assert reviewer.complaints == []
 
 

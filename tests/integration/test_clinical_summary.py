@@ -25,7 +25,9 @@ from pipeline.models import (
     NarrativeSentence,
     Page,
     RecordListItem,
+    Reuse,
     Session,
+    ShellFile,
     ZoneResult,
 )
 from tests.support.audit_rows import audit_events
@@ -237,3 +239,53 @@ def test_a_failed_zone_is_told_in_words_and_the_entities_stay_visible() -> None:
 
     assert answer.startswith("Pass 2 failed: encounter 1, zone 1 (page 1): The reply was no JSON.")
     assert "The entities of Pass 1 stay visible." in answer
+
+
+def test_a_result_leads_to_its_quote_with_the_mentions_of_its_entry() -> None:
+    record_id = _record()
+    item = RecordListItem.objects.get(shell_file_id=record_id)
+    (entity_id,) = item.entity_ids
+    client = _client(Role.REVIEWER)
+    url = reverse("admin:source", args=[record_id, entity_id])
+    before = audit_events().count()
+
+    shown = client.get(url, {"item": str(item.id)}).content.decode()
+
+    assert '<blockquote class="v-quote">metoprolol</blockquote>' in shown
+    assert "1 mention of metoprolol" in " ".join(shown.split())
+    assert f"{url}?item={item.id}" in _page(record_id)
+    written = list(audit_events())[before]
+    assert (written.action, written.target_id) == ("read_phi", str(record_id))
+
+
+def test_a_source_of_another_record_is_not_found() -> None:
+    record_id, other = _record(), _record("warfarin")
+    foreign = RecordListItem.objects.get(shell_file_id=other)
+    (own,) = RecordListItem.objects.get(shell_file_id=record_id).entity_ids
+    client = _client(Role.REVIEWER)
+    url = reverse("admin:source", args=[record_id, own])
+
+    answers = [
+        client.get(reverse("admin:source", args=[record_id, foreign.entity_ids[0]])),
+        client.get(url, {"item": str(foreign.id)}),
+        client.get(url, {"item": "x"}),
+        client.get(reverse("admin:source", args=[uuid4(), own])),
+    ]
+
+    assert [each.status_code for each in answers] == [HTTPStatus.NOT_FOUND] * 4
+
+
+def test_the_results_name_encounters_warnings_and_reused_records() -> None:
+    record_id, source = _record(), _record("warfarin")
+    ShellFile.objects.filter(id=record_id).update(
+        warnings=[{"code": "PARTLY_READ", "message": "A part was not read.", "pages": [1]}]
+    )
+    Reuse.objects.create(shell_file_id=record_id, step=Step.PASS1, source_id=source, items=1)
+    Encounter.objects.filter(shell_file_id=record_id).update(facility_name="Larkmead Practice")
+
+    shown = " ".join(_page(record_id).split())
+
+    assert "Larkmead Practice" in shown
+    assert "A part was not read." in shown
+    assert f'reused from <a href="{reverse("admin:record", args=[source])}">' in shown
+    assert "held or failed: no results" in shown

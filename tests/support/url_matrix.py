@@ -92,6 +92,7 @@ PAGES = (
     CheckedUrl(name="record", args=("record",), statements=22),
     CheckedUrl(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
     CheckedUrl(name="record_summary", args=("record",), who=PHI, writes=AUDIT, statements=16),
+    CheckedUrl(name="source", args=("record", "entity"), who=PHI, writes=AUDIT, statements=16),
     CheckedUrl(name="record_pages", args=("record",), who=PHI, answer=HTTPStatus.FOUND),
     CheckedUrl(name="record_page", args=("record", "1"), who=PHI, writes=AUDIT, statements=15),
     CheckedUrl(name="page_image", args=("record", "1"), who=PHI, writes=AUDIT),
@@ -226,7 +227,7 @@ def targets() -> dict[str, str]:
     )
     an_item(operation, a_job(), position=0)
     record = a_large_record(encounters=1, batches=2, pages=3)
-    clinical_rows(Encounter.objects.get(shell_file_id=record))
+    entity = clinical_rows(Encounter.objects.get(shell_file_id=record))
     key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
     ShellFile.objects.filter(id=record).update(storage_key=key)
     failed = Batch.objects.filter(status=WorkStatus.FAILED).values("id")
@@ -235,6 +236,7 @@ def targets() -> dict[str, str]:
     ).order_by("attempt")
     known = {
         "record": str(record),
+        "entity": str(entity.id),
         "call": str(lost[0].id),
         "next_call": str(lost[1].id),
         "batch": str(RecordBatch.objects.create().id),
