@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
-from observability.phi.encounter_table import EncounterRow, encounter_rows
+from observability.phi.encounter_table import EncounterLine, encounter_rows
 from observability.phi.encounter_timeline import EncounterTimeline, encounter_timeline
 from observability.phi.flag_words import in_words
 from observability.phi.lab_charts import LabGroup, lab_groups
@@ -141,7 +141,7 @@ class ClinicalSummary:
     """What the passes warn of: held pages, unread parts, …"""
     reused: tuple[str, ...]
     """The records whose results this record reuses."""
-    encounters: tuple[EncounterRow, ...]
+    encounters: tuple[EncounterLine, ...]
     narratives: tuple[Narrative, ...]
     """The record's own narrative first."""
     lists: dict[str, tuple[ListEntry, ...]]

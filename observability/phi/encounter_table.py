@@ -21,7 +21,7 @@ _TO_REVIEW = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncounterRow:
+class EncounterLine:
     """One encounter with the number of its entities."""
 
     number: int
@@ -47,7 +47,7 @@ class EncounterRow:
         return f"{first.isoformat()} to {last.isoformat()}"
 
 
-def encounter_rows(shell_file_id: UUID) -> Sequence[EncounterRow]:
+def encounter_rows(shell_file_id: UUID) -> Sequence[EncounterLine]:
     """Return the encounters in the order of the pages."""
     counts = {
         encounter: (entities, to_review)
@@ -64,9 +64,9 @@ def encounter_rows(shell_file_id: UUID) -> Sequence[EncounterRow]:
     ]
 
 
-def _row(each: Encounter, entities: int, to_review: int) -> EncounterRow:
+def _row(each: Encounter, entities: int, to_review: int) -> EncounterLine:
     first, last = each.page_start, each.page_end
-    return EncounterRow(
+    return EncounterLine(
         number=each.encounter_index,
         encounter_id=str(each.id),
         type=each.encounter_type.replace("_", " "),

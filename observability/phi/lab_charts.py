@@ -98,6 +98,7 @@ def _points(unit: str, values: Sequence[Mapping[str, Any]]) -> tuple[LabPoint, .
         if each.get("date") and each.get("number") is not None and not each.get("comparator")
         if not each.get("flags")
     ]
+    known.sort(key=lambda each: each[0])
     if len({day for day, _, _ in known}) < 2:
         return ()
     first, last = known[0][0], known[-1][0]

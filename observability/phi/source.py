@@ -28,7 +28,7 @@ MENTIONS_SHOWN = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mention:
+class SourceMention:
     """One of the entities that support a list entry."""
 
     number: int
@@ -50,7 +50,7 @@ class SourceView:
     item_id: str
     """The list entry whose mentions are listed; "" for an entity alone."""
     item_name: str = field(repr=False)
-    mentions: Sequence[Mention] = ()
+    mentions: Sequence[SourceMention] = ()
     mentions_left_out: int = 0
 
 
@@ -92,11 +92,11 @@ def source_view(record_id: UUID, entity_id: UUID, item_id: UUID | None = None) -
     )
 
 
-def _mentions(item: RecordListItem, shown: UUID) -> list[Mention]:
+def _mentions(item: RecordListItem, shown: UUID) -> list[SourceMention]:
     pages = dict(Entity.objects.filter(id__in=item.entity_ids).values_list("id", "page_number"))
     known = [each for each in item.entity_ids if each in pages]
     return [
-        Mention(number=n, entity_id=str(each), page=pages[each], is_shown=each == shown)
+        SourceMention(number=n, entity_id=str(each), page=pages[each], is_shown=each == shown)
         for n, each in enumerate(known, start=1)
     ]
 
