@@ -21,7 +21,7 @@ SERVICE_MIN_TIMEOUT_S = 10.0
 SIMILAR = 0.86
 """How similar two names must be to count as a misspelling; 1 means equal."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,63}")
-_OURS = re.compile(r"(GATE|GEMINI|INCIDENT|MEDPROC|PASS|PASS05|PASS1)_")
+_OURS = re.compile(r"(GATE|GEMINI|INCIDENT|MEDPROC|PASS|PASS05|PASS1|REVIEW)_")
 _OTHERS = ("MEDPROC_TEST_", "GEMINI_CLI_")
 """Names that other programs use: the test suite, and Google's command line."""
 _ONLY_GEMINI = (
@@ -49,6 +49,10 @@ def _rule(
     )
 
 
+_WEIGHTS = (
+    "REVIEW_WEIGHT_CONFIDENCE", "REVIEW_WEIGHT_SLA", "REVIEW_WEIGHT_COMPLEXITY",
+    "REVIEW_WEIGHT_VALUE",
+)  # fmt: skip
 _SERVICE = ("MEDPROC_PROVIDER", "GEMINI_API_KEY", "GEMINI_BASE_URL")
 RULES = (
     _rule(
@@ -118,6 +122,12 @@ RULES = (
         "is less than INCIDENT_TICK_S, so calls between two ticks would not be seen",
         lambda env: env.INCIDENT_WINDOW_S < env.INCIDENT_TICK_S,
         "INCIDENT_TICK_S",
+    ),
+    _rule(
+        "REVIEW_WEIGHT_CONFIDENCE",
+        "does not make 1 together with the three other weights, so a priority could exceed 1",
+        lambda env: abs(sum(getattr(env, name) for name in _WEIGHTS) - 1) > 1e-6,
+        *_WEIGHTS[1:],
     ),
     _rule(
         "MEDPROC_PROVIDER",

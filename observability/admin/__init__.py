@@ -18,9 +18,10 @@ from observability.admin import (
     incidents,
     jobs,
     reuse,
+    reviews,
 )
 
 __all__ = [
     "accounts", "audit", "calls", "clinical", "codes", "discovery", "documents", "entities",
-    "incidents", "jobs", "reuse",
+    "incidents", "jobs", "reuse", "reviews",
 ]  # fmt: skip

@@ -1,11 +1,11 @@
-"""Reused results, replies that are kept for a reuse, running extractions, and reviews."""
+"""Reused results, replies that are kept for a reuse, and running extractions."""
 
 from __future__ import annotations
 
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from pipeline.models import ExtractionFlight, KeptReply, Reuse, ReviewItem
+from pipeline.models import ExtractionFlight, KeptReply, Reuse
 
 
 @admin.register(KeptReply)
@@ -40,13 +40,3 @@ class ExtractionFlightAdmin(ReadOnlyAdmin):
     id_fields = ("pk", "job_id")
     search_help_text = "The exact id of a job"
     ordering = ("-renewed_at",)
-
-
-@admin.register(ReviewItem)
-class ReviewItemAdmin(ReadOnlyAdmin):
-    """The reviews of completed records."""
-
-    list_display = ("id", "shell_file_id", "reason", "status", "created_at")
-    id_fields = ("pk", "shell_file_id")
-    search_help_text = "The exact id of a record"
-    ordering = ("-created_at", "-id")

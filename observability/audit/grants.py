@@ -23,6 +23,9 @@ PRIVILEGES: dict[str, frozenset[str]] = {
     # The trigger of audit_events inserts the links, with the rights of the owner.
     "audit_chain": READ_ONLY,
     "provider_calls": APPEND_ONLY,
+    "review_decisions": APPEND_ONLY,
+    # The trigger of review_decisions writes the locks, with the rights of the owner.
+    "locked_fields": READ_ONLY,
     "provider_payloads": APPEND_ONLY,
     "kept_replies": APPEND_ONLY,
     "django_migrations": READ_ONLY,

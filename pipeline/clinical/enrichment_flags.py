@@ -37,6 +37,8 @@ class EnrichmentFlag(StrEnum):
     """The statuses of one entity contradict each other."""
     NOT_ENRICHED = "not_enriched"
     """The reply says nothing about the entity; its attributes come from Pass 1 alone."""
+    REVIEWED = "reviewed"
+    """A person corrected the printed field before Pass 2 ran, so what the page says is left out."""
 
 
 def flagged(flag: EnrichmentFlag, attribute: str = "") -> str:
@@ -61,6 +63,8 @@ MEANINGS: dict[EnrichmentFlag, str] = {
     EnrichmentFlag.STATUS_CONTRADICTS: "The page states statuses that contradict each other.",
     EnrichmentFlag.NOT_ENRICHED: "The reply says nothing about the entity; its attributes come from"
     " Pass 1 alone.",
+    EnrichmentFlag.REVIEWED: "A person corrected this field before Pass 2, so what Pass 2 read is"
+    " left out.",
 }
 """The meaning of each flag for a person, in the order of the documentation."""
 

@@ -248,6 +248,16 @@ class UserErrorCode(StrEnum):
     """The output cannot be written there: a missing folder, a missing right, or another export."""
     FORM_EXPIRED = "FORM_EXPIRED"
     """The form was used before, is incomplete, or belongs to another user."""
+    REVIEW_HELD = "REVIEW_HELD"
+    """Another reviewer holds the review item."""
+    REVIEW_NOT_HELD = "REVIEW_NOT_HELD"
+    """The reviewer does not hold the review item, or no longer: the claim ended."""
+    REVIEW_SECOND_READER = "REVIEW_SECOND_READER"
+    """The second review of a record is for another person than the first."""
+    REVIEW_FLAGS_OPEN = "REVIEW_FLAGS_OPEN"
+    """Flagged entities wait for a decision of their own before all others are accepted."""
+    REVIEW_UNDECIDED = "REVIEW_UNDECIDED"
+    """Entities wait for a decision, so the review cannot be closed."""
 
 
 class MedprocError(Exception):

@@ -38,18 +38,36 @@ from pipeline.models.documents import (
     ShellFile,
 )
 from pipeline.models.encounters import Encounter
-from pipeline.models.entities import AlignmentKind, Batch, EncounterResult, Entity, EntityMetrics
+from pipeline.models.entities import (
+    RESULTS,
+    AlignmentKind,
+    Batch,
+    EncounterResult,
+    Entity,
+    EntityMetrics,
+    ReviewVerdict,
+)
 from pipeline.models.incidents import Incident, Pause, PeriodicTaskRun
 from pipeline.models.jobs import IncidentJob, Job
 from pipeline.models.rate_limits import RateLimitCounts
 from pipeline.models.record_batches import RecordBatch
 from pipeline.models.reuse import ExtractionFlight, KeptReply, Reuse
-from pipeline.models.review import ReviewItem, ReviewReason, ReviewStatus
+from pipeline.models.review import (
+    DecisionAction,
+    LockedField,
+    ReviewDecision,
+    ReviewItem,
+    ReviewLane,
+    ReviewReason,
+    ReviewRound,
+    ReviewStatus,
+)
 from pipeline.models.sessions import Session, Summary
 
 __all__ = [
     "OUTCOME_LATE",
     "OUTCOME_OK",
+    "RESULTS",
     "AlignmentKind",
     "Batch",
     "CascadeChain",
@@ -63,6 +81,7 @@ __all__ = [
     "CodeTerm",
     "CodeVector",
     "CodeWord",
+    "DecisionAction",
     "DiscoveryMetrics",
     "DiscoverySession",
     "Encounter",
@@ -77,6 +96,7 @@ __all__ = [
     "IncidentJob",
     "Job",
     "KeptReply",
+    "LockedField",
     "MedicationStatus",
     "NarrativeMetrics",
     "NarrativeResult",
@@ -98,9 +118,13 @@ __all__ = [
     "RecordListItem",
     "RecordListKind",
     "Reuse",
+    "ReviewDecision",
     "ReviewItem",
+    "ReviewLane",
     "ReviewReason",
+    "ReviewRound",
     "ReviewStatus",
+    "ReviewVerdict",
     "Session",
     "ShellFile",
     "Summary",

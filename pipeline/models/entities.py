@@ -215,6 +215,24 @@ class AlignmentKind(models.TextChoices):
     """Found on no page; kept, but never counted as accepted."""
 
 
+class ReviewVerdict(models.TextChoices):
+    """What a reviewer decided about an entity; NULL before a decision."""
+
+    ACCEPTED = "accepted"
+    CORRECTED = "corrected"
+    """A field was wrong, or the encounter; the row holds the right values now."""
+    REJECTED = "rejected"
+    """The record does not state the entity."""
+    ADDED = "added"
+    """The reviewer added the entity."""
+    DISPUTED = "disputed"
+    """Two reviewers disagree, so the entity counts as no result until a person settles it."""
+
+
+RESULTS = (ReviewVerdict.ACCEPTED, ReviewVerdict.CORRECTED, ReviewVerdict.ADDED)
+"""The verdicts with which an entity counts as a result."""
+
+
 class Entity(models.Model):
     """One clinical entity of a published encounter, with its source text. PHI."""
 
@@ -242,7 +260,10 @@ class Entity(models.Model):
     quote = models.TextField()
     alignment = models.TextField(choices=AlignmentKind.choices)
     accepted = fields.flag()
-    """No review flag prevents it; only accepted entities count as results."""
+    """No review flag prevents it, or a reviewer decided so; only accepted entities count as
+    results."""
+    verdict = fields.text(null=True, choices=ReviewVerdict.choices)
+    """The decision of a reviewer. A decided entity changes only by another decision."""
     value = fields.text(null=True)
     unit = fields.text(null=True)
     reference_range = fields.text(null=True)
@@ -301,6 +322,14 @@ class Entity(models.Model):
             fields.one_of("pass1_entity_temporality_check", "temporality", Temporality),
             fields.one_of("pass1_entity_certainty_check", "certainty", Certainty),
             fields.one_of("pass1_entity_experiencer_check", "experiencer", Experiencer),
+            fields.one_of("pass1_entity_verdict_check", "verdict", ReviewVerdict),
+            # A verdict overrules the review flags.
+            models.CheckConstraint(
+                name="pass1_entity_accepted_check",
+                condition=Q(verdict__isnull=True)
+                | Q(verdict__in=RESULTS, accepted=True)
+                | Q(verdict__in=[ReviewVerdict.REJECTED, ReviewVerdict.DISPUTED], accepted=False),
+            ),
             models.CheckConstraint(
                 name="pass1_entity_step_check", condition=Q(step__gte=1) | Q(step__isnull=True)
             ),

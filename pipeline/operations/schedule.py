@@ -19,6 +19,9 @@ ALARM_LEAST_S = 15.0
 """Least seconds that count as an alarm: tasks run one after the other, and one can take a while."""
 
 RECONCILE, SETTLE_RECORD_BATCHES = "reconcile", "settle_record_batches"
+PLACE_REVIEW_ITEMS = "place_review_items"
+PLACE_REVIEWS_EVERY_S = 60.0
+"""Seconds between two moves of overdue reviews into their lane: an order can be wrong that long."""
 DETECT_INCIDENTS, RESET_STALE = "detect_incidents", "reset_stale_batches"
 
 _OWN: Mapping[str, str | float] = MappingProxyType(
@@ -27,6 +30,7 @@ _OWN: Mapping[str, str | float] = MappingProxyType(
         SETTLE_RECORD_BATCHES: "RECONCILE_S",
         DETECT_INCIDENTS: "INCIDENT_TICK_S",
         RESET_STALE: STALE_EVERY_S,
+        PLACE_REVIEW_ITEMS: PLACE_REVIEWS_EVERY_S,
     }
 )
 """Interval of each of the pipeline's tasks in seconds, or the setting with the interval."""

@@ -29,6 +29,7 @@ from pipeline.core.redaction import redacted
 from pipeline.core.server_faults import SAY_EVERY_S, fault_of, line_of
 from pipeline.operations import operator_actions, schedule
 from pipeline.operations.rate_limit_counts import copy_all_counts
+from pipeline.transitions import place_review_items
 from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ DEADLINE_S = 60.0
 """Seconds after which a task is killed; its statements time out a little earlier."""
 ORPHAN_FACTOR = 1.5
 """Number of deadlines after which a child whose parent has died ends itself."""
+PLACED_AT_ONCE = 5_000
+"""Review items of each kind that one tick moves at most."""
 SLACK = 0.8
 """Part of a task's interval after which another scheduler's run counts for this scheduler too."""
 
@@ -88,11 +91,17 @@ def _detect_incidents() -> str:
     return said if tick.changed else ""
 
 
+def _place_review_items() -> str:
+    placed = place_review_items(PLACED_AT_ONCE)
+    return f"placed {placed}" if placed else ""
+
+
 _OWN: dict[str, Callable[[], str]] = {
     schedule.RECONCILE: _reconcile,
     schedule.SETTLE_RECORD_BATCHES: _settle_record_batches,
     schedule.DETECT_INCIDENTS: _detect_incidents,
     schedule.RESET_STALE: _reset_stale_batches,
+    schedule.PLACE_REVIEW_ITEMS: _place_review_items,
 }
 
 

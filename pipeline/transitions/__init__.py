@@ -43,7 +43,18 @@ from pipeline.transitions.record_batches import (
 )
 from pipeline.transitions.recovery import Recovered, redispatch, take_expired
 from pipeline.transitions.retries import Scope, retry_job, retry_later
-from pipeline.transitions.reviews import open_review
+from pipeline.transitions.reviews import (
+    HeldReview,
+    claim_next_review,
+    claim_review,
+    close_review,
+    end_review_round,
+    hold_review,
+    open_review,
+    place_review_items,
+    release_review,
+    reopen_review,
+)
 from pipeline.transitions.stale import Stale, find_stale, reset_stale
 from pipeline.transitions.steps import (
     Failure,
@@ -61,6 +72,7 @@ from pipeline.transitions.steps import (
 __all__ = [
     "Failure",
     "Flush",
+    "HeldReview",
     "Lease",
     "Parking",
     "Recovered",
@@ -71,16 +83,21 @@ __all__ = [
     "cancel",
     "cancel_asked",
     "claim",
+    "claim_next_review",
+    "claim_review",
     "close_incident",
     "close_record_batch",
+    "close_review",
     "complete_step",
     "confirm_wait",
     "dead_letter_step",
     "end_pauses",
+    "end_review_round",
     "expire_leases",
     "fail_step",
     "fenced",
     "find_stale",
+    "hold_review",
     "insert_calls",
     "land",
     "link_failed_jobs",
@@ -95,12 +112,15 @@ __all__ = [
     "pause_on",
     "pause_provider",
     "pause_queue",
+    "place_review_items",
     "preempt_after_s",
     "redispatch",
     "release",
     "release_due",
     "release_probes",
+    "release_review",
     "renew_lease",
+    "reopen_review",
     "requeue_interrupted",
     "reset_stale",
     "retry_job",

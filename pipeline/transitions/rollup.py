@@ -16,7 +16,13 @@ from django.utils import timezone
 from pipeline.core.states import Step
 from pipeline.core.types import Due
 from pipeline.models import Summary
-from pipeline.transitions import Lease, land, next_of_record_batch, settle_record_batches
+from pipeline.transitions import (
+    Lease,
+    land,
+    next_of_record_batch,
+    open_review,
+    settle_record_batches,
+)
 from pipeline.transitions.totals import write_totals
 
 
@@ -50,7 +56,8 @@ class Leaving:
 
 
 def settle(leaving: Sequence[Leaving]) -> list[Due]:
-    """Write the totals of each record, note a milestone, and end batches whose last job ended.
+    """Write the totals of each record, note a milestone, open the review of a record whose job
+    ended, and end batches whose last job ended.
 
     Returns the jobs to wake: those that waited for the extraction of the same file, and the next
     record of each batch that was full. Batches are locked after all other rows and in the order of
@@ -58,6 +65,8 @@ def settle(leaving: Sequence[Leaving]) -> list[Due]:
     """
     for each in leaving:
         _roll_up(each)
+        if each.has_ended:
+            open_review(each.shell_file_id)
     released = [
         due for each in leaving if each.has_ended for due in land(each.job_id, each.shell_file_id)
     ]

@@ -67,7 +67,6 @@ from pipeline.transitions import (
     fail_step,
     fenced,
     note_settings,
-    open_review,
     park,
     renew_lease,
     requeue_interrupted,
@@ -371,8 +370,6 @@ def _write_result(lease: Lease, result: StepResult) -> bool:
 
 def _complete(lease: Lease) -> bool:
     following = next_step(lease.step)
-    if following is None:
-        open_review(lease.shell_file_id)
     dispatch_no = complete_step(lease, following)
     if following is not None and dispatch_no is not None:
         enqueue_step(lease.job_id, following.value, dispatch_no)

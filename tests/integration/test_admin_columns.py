@@ -84,7 +84,11 @@ SHOWN = {
     "extraction_flights": "document_hash owner",
     "kept_replies": "lookup model_version step",
     "record_reuses": "step",
-    "review_items": "reason status",
+    "review_items": (
+        "claimed_by closed_by figures first_reviewer lane reason skipped_by sla status weighed_by"
+    ),
+    "review_decisions": "action category decided_by engine field prompt_version rule",
+    "locked_fields": "category field",
     "provider_payloads": "prompt_sha256",
     "rate_limit_counts": "model provider",
     "record_batches": "status",

@@ -29,6 +29,7 @@ class Flag(StrEnum):
     AMBIGUOUS_PLACE = "ambiguous_place"
     RELOCATED = "relocated"
     LOW_OCR_CONFIDENCE = "low_ocr_confidence"
+    REVIEWED_PLACE = "reviewed_place"
 
 
 class FlagRow(NamedTuple):
@@ -119,6 +120,12 @@ TABLE: tuple[FlagRow, ...] = (
         "A number of the quote was read by OCR with low confidence.",
         prevents=False,
         reason="OCR doubts many numbers that are right.",
+    ),
+    FlagRow(
+        Flag.REVIEWED_PLACE,
+        "A person decided about an entity of the same kind at this place.",
+        prevents=True,
+        reason="A later reading may contradict the person, so a person compares both.",
     ),
 )
 """Every flag, in the order in which the documentation lists them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from uuid import UUID, uuid4
 
 from pipeline.clinical.record_lists.allergies import NoDrugAllergies
@@ -19,6 +19,8 @@ from pipeline.providers.local.names.lexicon import lexicon
 from pipeline.stages.entity_facts import entities_by_encounter
 from pipeline.transitions import Lease
 
+Build = Callable[[], list[ListItem]]
+
 
 def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
     """Return the problems, medications, allergies and lab series of a record.
@@ -27,7 +29,11 @@ def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
     were chosen, one for the statements of no allergies if an allergy is stated, and those of
     `entities_by_encounter`. The pure part runs beside the heartbeat.
     """
-    shell_file_id = lease.shell_file_id
+    return rows_of(lease.shell_file_id, lambda build: call_with_lease(lease, deadline, build))
+
+
+def rows_of(shell_file_id: UUID, run: Callable[[Build], list[ListItem]]) -> list[RecordListItem]:
+    """Return the lists of a record; `run` runs the pure part. A review needs no step for it."""
     patient_id = ShellFile.objects.values_list("patient_id", flat=True).get(id=shell_file_id)
     facts = list(_facts(shell_file_id))
     codes = {
@@ -40,7 +46,7 @@ def list_rows(lease: Lease, deadline: StepDeadline) -> list[RecordListItem]:
     rows: list[RecordListItem] = []
     counts: dict[str, int] = {}
     none_known = _no_drug_allergies(shell_file_id, facts)
-    for item in call_with_lease(lease, deadline, lambda: record_lists(facts, notes, none_known)):
+    for item in run(lambda: record_lists(facts, notes, none_known)):
         index = counts.get(item.kind, 0)
         counts[item.kind] = index + 1
         rows.append(_row(item, index, shell_file_id, patient_id))

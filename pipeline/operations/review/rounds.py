@@ -1,0 +1,123 @@
+"""The rounds of a review: what waits for a decision, and the opinion of a second reviewer.
+
+An opinion never changes a value. An opinion that differs makes the entity disputed: it counts as no
+result until a person settles it in the third round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from pipeline.models import RESULTS, Entity, ReviewDecision, ReviewRound, ReviewVerdict
+from pipeline.operations.review.fields import Correction
+from pipeline.transitions import HeldReview
+from pipeline.transitions.review_decisions import Change
+from pipeline.transitions.reviews import OPINION, flagged_sql, waiting_sql
+
+OTHER_VALUES = "corrected otherwise"
+"""The opinion that an entity, which the first reviewer corrected, has yet other values."""
+
+_WAITING = """
+SELECT d.id, {flagged} AS is_flagged
+FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
+JOIN healthcare_encounters h ON h.id = d.healthcare_encounter_id
+WHERE d.shell_file_id = %(record)s AND ({waiting})
+ORDER BY is_flagged DESC, h.encounter_index, d.entity_index, d.id LIMIT %(most)s
+"""
+_COUNT = """
+SELECT count(*), count(*) FILTER (WHERE {flagged})
+FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
+WHERE d.shell_file_id = %(record)s AND ({waiting})
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionWrites:
+    """The changes of a decision, and the columns to write."""
+
+    changes: tuple[Change, ...]
+    entity: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    enriched: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingEntity:
+    """An entity that waits for a decision in the present round."""
+
+    entity_id: UUID
+    is_flagged: bool
+
+
+def waiting(
+    item_id: UUID, shell_file_id: UUID, review_round: int, most: int = 1_000
+) -> list[WaitingEntity]:
+    """Return the entities that wait for a decision, flagged ones first, then by their place."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _sql(_WAITING, review_round),
+            {"record": shell_file_id, "item": item_id, "most": most},
+        )
+        return [
+            WaitingEntity(entity_id=entity, is_flagged=flagged)
+            for entity, flagged in cursor.fetchall()
+        ]
+
+
+def waiting_counts(held: HeldReview) -> tuple[int, int]:
+    """Return how many entities wait for a decision, and how many of these are flagged."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _sql(_COUNT, held.round), {"record": held.shell_file_id, "item": held.item_id}
+        )
+        row = cursor.fetchone()
+    return int(row[0]), int(row[1])
+
+
+def flagged_waiting(held: HeldReview) -> int:
+    """Return how many flagged entities wait for a decision of their own."""
+    return waiting_counts(held)[1]
+
+
+def opinion(
+    held: HeldReview, entity: Entity, verdict: ReviewVerdict, corrected: Correction
+) -> DecisionWrites:
+    """Return what a second reviewer's decision writes: an opinion, and a dispute if it differs.
+
+    The second reviewer sees the entity as the first one left it. So acceptance agrees with a
+    correction and with an added entity.
+    """
+    first = _first_verdict(held, entity)
+    agrees = verdict is first or (verdict is ReviewVerdict.ACCEPTED and first in RESULTS)
+    agrees = agrees and verdict is not ReviewVerdict.CORRECTED
+    said = first.value if agrees else verdict.value
+    if verdict is ReviewVerdict.CORRECTED and first is ReviewVerdict.CORRECTED:
+        said = OTHER_VALUES
+    changes = [Change(field=OPINION, old=first.value, new=said)]
+    changes += [
+        Change(field=f"{OPINION}.{each.field}", old=each.old, new=each.new)
+        for each in corrected.changes
+    ]
+    wanted = first if agrees else ReviewVerdict.DISPUTED
+    if entity.verdict == wanted:
+        return DecisionWrites(changes=tuple(changes))
+    changes.append(Change(field="verdict", old=entity.verdict, new=wanted.value))
+    return DecisionWrites(changes=tuple(changes), entity={"verdict": wanted.value})
+
+
+def _first_verdict(held: HeldReview, entity: Entity) -> ReviewVerdict:
+    """Return what the entity was before the second round."""
+    if entity.verdict and entity.verdict != ReviewVerdict.DISPUTED:
+        return ReviewVerdict(entity.verdict)
+    said = ReviewDecision.objects.filter(
+        review_item_id=held.item_id, entity_id=entity.id, field="verdict"
+    ).exclude(round=ReviewRound.SECOND)
+    return ReviewVerdict(str(said.order_by("-created_at").values_list("new_value", flat=True)[0]))
+
+
+def _sql(statement: str, review_round: int) -> str:
+    return statement.format(flagged=flagged_sql("d", "c"), waiting=waiting_sql(review_round))
