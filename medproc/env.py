@@ -213,7 +213,7 @@ class Environment(BaseSettings):
     REVIEW_SLA_NORMAL_S: float = _variable(81, 14_400.0, unit="seconds", ge=1, le=31_536_000)
     REVIEW_SLA_LOW_S: float = _variable(82, 86_400.0, unit="seconds", ge=1, le=31_536_000)
     REVIEW_CLAIM_S: float = _variable(83, 900.0, unit="seconds", ge=1, le=86_400)
-    REVIEW_DOUBLE_PERCENT: float = _variable(85, 5.0, unit="per cent", ge=0, le=100)
+    REVIEW_DOUBLE_PERCENT: float = _variable(89, 5.0, unit="per cent", ge=0, le=100)
     MAX_UPLOAD_MB: int = _variable(35, 512, unit="MiB", ge=1, le=10_240)
     MAX_PAGES: int = _variable(36, 10_000, unit="pages", ge=1, le=100_000)
     OCR_MIN_CONFIDENCE: float = _variable(37, 40.0, unit="per cent", ge=0, le=100)
