@@ -54,7 +54,7 @@ SHOWN = {
         "ai_model_used error_code error_context error_message spans status transient_error_history"
     ),
     "pass1_encounter_results": "error_code error_summary status warnings zones",
-    "pass1_entity_detections": "alignment category engine review_flags rule zone_type",
+    "pass1_entity_detections": "alignment category engine review_flags rule verdict zone_type",
     "pass1_entity_metrics": (
         "ai_model_used entity_types_found error_code error_summary ocr_model_used"
     ),
