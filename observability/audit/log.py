@@ -21,6 +21,8 @@ from pipeline.operations.reasons import ReasonError, stated
 
 READ_PHI = "read_phi"
 """The audit's name for every reading of document text, page images, prompts and replies."""
+EXPORT = "export"
+"""The audit's name for an export of a record's results."""
 
 ANONYMOUS = "anonymous"
 """The audit's name for a user who is not logged in."""

@@ -22,9 +22,6 @@ from pipeline.exports.export import Exported, export_record
 from pipeline.exports.formats import Format
 from pipeline.management.plain_command import PlainCommand
 
-ACTION = "export"
-"""The audit's name for an export."""
-
 
 class Command(PlainCommand):
     """Export the results of a record."""
@@ -67,7 +64,7 @@ class Command(PlainCommand):
         def audit(exported: Exported) -> None:
             log.record(
                 command_line(),
-                ACTION,
+                log.EXPORT,
                 target_kind="record",
                 target_id=record_id,
                 facts=exported.facts(),
@@ -83,7 +80,7 @@ class Command(PlainCommand):
             )
         except (UserError, PipelineError) as error:
             log.record_command(
-                ACTION,
+                log.EXPORT,
                 target_kind="record",
                 target_id=record_id,
                 refusal=error,

@@ -134,7 +134,7 @@ def publish(
     nothing new is visible, and no draft is left.
     """
     folder = publication.target.folder
-    with _named_refusals():
+    with named_refusals():
         # Killed exports of the record have left these.
         delete_unused(folder.glob(f".{record_id}.*{PART}"))
         with drafts(folder, *publication.names(record_id, generation)) as opened:
@@ -152,7 +152,7 @@ def write_text(file: BinaryIO, pieces: Iterable[str]) -> None:
 
 
 @contextmanager
-def _named_refusals() -> Iterator[None]:
+def named_refusals() -> Iterator[None]:
     """Name the reason if the disk is full or the folder refuses."""
     try:
         yield
