@@ -49,6 +49,11 @@ def html_page(source: RecordSource) -> Iterator[str]:
             waiting = next(by_page, None)
         yield from _page(record, page, following, own, carried)
         carried = [each for each in own if each.page_end and following]
+    while waiting is not None:
+        # No text is stored for this page; its entities are shown all the same.
+        empty = PageRow(waiting[0], "", "")
+        yield from _page(record, empty, None, list(waiting[1]), [])
+        waiting = next(by_page, None)
     yield "</main></body></html>\n"
 
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from medproc.env import PROJECT_ROOT
 from pipeline.core.states import JobStatus
 from pipeline.models import Encounter, Job
 from tests.support.audit_rows import audit_events
@@ -107,6 +114,55 @@ def test_an_unpublished_encounter_makes_the_record_incomplete(job: Job, tmp_path
 
     with pytest.raises(CommandError, match="1 of 2 encounters is not published"):
         run(job, "csv", tmp_path)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_number_of_statements_does_not_grow_with_the_entities(
+    job: Job, form: str, tmp_path: Path
+) -> None:
+    encounter = Encounter.objects.get(shell_file_id=job.shell_file_id)
+    with CaptureQueriesContext(connection) as few:
+        run(job, form, tmp_path)
+    for number in range(12):
+        clinical_rows(encounter, name=f"drug {number}")
+
+    with CaptureQueriesContext(connection) as many:
+        run(job, form, tmp_path)
+
+    assert len(many) == len(few)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_an_output_that_cannot_be_used_is_refused_in_one_line(
+    job: Job, form: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    inside = Path(settings.MEDPROC_DATA_DIR) / "exports"
+    inside.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "link").symlink_to(inside)
+
+    for output in (tmp_path / "missing" / "x", tmp_path / "file" / "x", inside, tmp_path / "link"):
+        with pytest.raises(CommandError, match=r"\(OUTPUT_INVALID\)$") as refused:
+            run(job, form, output)
+        assert str(output) not in str(refused.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
+    assert not list(inside.iterdir())
+
+
+def test_a_database_that_is_away_is_one_line_and_leaves_no_draft(job: Job, tmp_path: Path) -> None:
+    connection.close()
+    environment = os.environ | {"DATABASE_URL": "postgresql://x@127.0.0.1:1/none"}
+
+    done = subprocess.run(
+        [sys.executable, "manage.py", "export", str(job.shell_file_id), "--format", "csv",
+         "--output", str(tmp_path)],
+        capture_output=True, text=True, check=False, cwd=PROJECT_ROOT, env=environment,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "POSTGRES_AWAY" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_id_and_an_unknown_format_are_refused(job: Job, tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def a_long_record() -> Job:
     return job
 
 
-@pytest.mark.slow("writes 150,000 entities and exports them four times")
+@pytest.mark.slow(reason="writes 150,000 entities and exports them four times")
 @pytest.mark.xdist_group("exports")
 def test_a_long_record_stays_within_the_memory(cloned_db: str, tmp_path: Path) -> None:
     job = a_long_record()

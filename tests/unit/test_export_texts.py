@@ -151,6 +151,12 @@ def test_a_quote_over_two_pages_is_marked_on_both() -> None:
     assert '<mark class="k-condition">second</mark>' in made
 
 
+def test_an_entity_of_a_page_without_a_stored_text_is_shown() -> None:
+    made = page(an_entity(page_number=7, name="gout"), text="asthma")
+
+    assert "gout" in made.split("Page 7")[1]
+
+
 def test_title_and_notices_come_first() -> None:
     made = page(an_entity(), text="asthma", incomplete_note="Record incomplete: x.")
 
