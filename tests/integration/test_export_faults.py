@@ -52,7 +52,7 @@ class StepSource(MemorySource):
 def export(form: Format, folder: Path, generation: UUID, step: Callable[[], None]) -> None:
     record = a_record(generation=generation)
     source = StepSource(record, [an_entity(n) for n in range(ROWS)])
-    source.step = step  # type: ignore[method-assign]
+    source.step = step
     suffix = TEXT_FORMATS[form].suffix if form in TEXT_FORMATS else MANIFEST
     target = target_of(folder, record.id, suffix, is_pair=form is Format.PAIR)
     publication: Publication = (
@@ -96,7 +96,7 @@ def in_child(work: Callable[[], None]) -> int:
     return os.waitpid(child, 0)[1]
 
 
-class Fault:
+class PlannedFault:
     """Does something at the n-th step of this process, which counts the calls of `os` too."""
 
     def __init__(self, at: int, fault: Callable[[], None]) -> None:
@@ -178,7 +178,7 @@ def _export_with_fault(
     form: Format, folder: Path, new: UUID, at: int, fault: Callable[[], None]
 ) -> Callable[[], None]:
     def work() -> None:
-        planned = Fault(at, fault)
+        planned = PlannedFault(at, fault)
         export(form, folder, new, planned)
         if planned.has_happened:
             os._exit(HEEDLESS)
@@ -226,7 +226,7 @@ def test_a_failing_audit_makes_nothing_visible(form: Format, folder: Path) -> No
 def test_a_living_export_keeps_its_drafts_from_another(form: Format, folder: Path) -> None:
     other = uuid4()
     _NEW.append(other)
-    started = []
+    started: list[bool] = []
 
     def export_another() -> None:
         if not started:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -58,7 +59,7 @@ def a_long_record() -> Job:
     for index in range(1, ENCOUNTERS + 1):
         an_encounter(job, index=index)
     Encounter.objects.update(entities_published_at=job.created_at)
-    values = {
+    values: dict[str, Any] = {
         "record": job.shell_file_id,
         "encounters": [str(each) for each in Encounter.objects.values_list("id", flat=True)],
         "many": ENCOUNTERS,

@@ -160,7 +160,8 @@ def _attributes(resource: Json, category: str) -> Json:
     if "converted" in read and read.get("value"):
         # The words of the page are those of the value.
         read["converted"]["printed_unit"] = read["value"]["printed_unit"]
-    return stated(read)
+    found: Json = stated(read)
+    return found
 
 
 def stated(of: Any) -> Any:

@@ -297,7 +297,7 @@ def test_any_attributes_are_valid_fhir_and_come_back_as_they_were(
     category: str, data: st.DataObject
 ) -> None:
     attributes = data.draw(MODELS[category]).model_dump(mode="json")
-    fields = {
+    fields: dict[str, Any] = {
         "negated": data.draw(st.sampled_from([None, True, False])) if category != "lab" else None,
         "temporality": data.draw(st.sampled_from([None, "historical", "current"])),
         "certainty": data.draw(st.sampled_from([None, "certain", "hypothetical"])),

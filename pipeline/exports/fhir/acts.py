@@ -45,7 +45,7 @@ def procedure(context: Context, entity: EntityRow) -> Json:
         performedDateTime=day(entity, "performed"),
         bodySite=body_site(attributes.body_site, attributes.laterality),
     )
-    # `unknown` of the resource stands for "not stated" too.
+    # The resource says `unknown` also for a status that the text leaves out.
     resource["extension"] += parts("structured", {"status": attributes.status})
     return resource
 
