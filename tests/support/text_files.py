@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.documents.reader import InputRefused, PageRead, read_pages
+from pipeline.documents.reader import (
+    InputRefused,
+    MediaType,
+    PageRead,
+    ReaderLimits,
+    read_pages,
+)
 from pipeline.documents.reader.texts import characters, encoding, plain
+from pipeline.documents.reader.texts.text_file import TypedDocument
 from pipeline.documents.reader.texts.typesetting import TypedPage, paginate
 
 
@@ -34,3 +41,11 @@ def refusal_of(folder: Path, raw: bytes) -> str:
     except InputRefused as refused:
         return str(refused)
     return ""
+
+
+def read_in_process(folder: Path, raw: bytes, media_type: MediaType) -> list[PageRead]:
+    """Return the pages of a text file, read without a child. Raises InputRefused."""
+    path = folder / "record"
+    path.write_bytes(raw)
+    document = TypedDocument(path, media_type, ReaderLimits())
+    return [document.read(number) for number in range(1, document.page_count + 1)]

@@ -45,8 +45,7 @@ def read_ccda(path: Path) -> list[Block]:
 
 def _header(root: Element) -> Iterator[Block]:
     """Yield title, patient, visit and author, as one line for each fact."""
-    title = _text(root.find("cda.title"))
-    yield from _line("", title or "Clinical document")
+    yield from _line("", _text(root.find("cda.title")))
     role = root.find("cda.recordTarget/cda.patientRole")
     patient = role.find("cda.patient") if role is not None else None
     if role is not None and patient is not None:
@@ -99,16 +98,21 @@ def _sections(parent: Element) -> Iterator[Block]:
 def _blocks(parent: Element) -> Iterator[Block]:
     """Yield the paragraphs, lists and tables of a narrative block (CDA R2, 4.3.5)."""
     runs: list[Run] = []
+    warned: list[Block] = []
 
     def flush() -> Iterator[Block]:
-        nonlocal runs
         if any(run.text.strip() for run in runs):
             yield Paragraph(runs=_trimmed(runs))
-        runs = []
+        yield from warned
+        runs.clear()
+        warned.clear()
 
     for part in _parts(parent):
         if isinstance(part, Run):
             runs.append(part)
+            continue
+        if isinstance(part, Warned):
+            warned.append(part)
             continue
         yield from flush()
         if part.tag == "cda.table":
@@ -117,18 +121,20 @@ def _blocks(parent: Element) -> Iterator[Block]:
             yield from _captioned(part, *_list(part))
         elif part.tag == "cda.renderMultiMedia":
             yield Warned(name=PARTLY_READ)
-        elif _is_deleted(part):
-            yield Warned(name=TRACKED_CHANGES)
         else:
             yield from _captioned(part, *_blocks(part))
     yield from flush()
 
 
-def _parts(parent: Element, *, shift: int = 0, struck: bool = False) -> Iterator[Run | Element]:
-    """Yield runs of text, and elements that are blocks of their own."""
+def _parts(
+    parent: Element, *, shift: int = 0, struck: bool = False
+) -> Iterator[Run | Element | Warned]:
+    """Yield runs of text, elements that are blocks of their own, and warnings."""
     yield from _run(parent.text, shift, struck)
     for each in parent:
-        if each.tag in _INLINE and not _is_deleted(each):
+        if _is_deleted(each):
+            yield Warned(name=TRACKED_CHANGES)
+        elif each.tag in _INLINE:
             moved = {"cda.sup": 1, "cda.sub": -1}.get(each.tag, shift)
             lined = struck or "strike" in each.get("styleCode", "").lower()
             yield from _parts(each, shift=moved, struck=lined)

@@ -225,7 +225,7 @@ class RunReader:
         """Read a formula that is only a line of signs; a fraction or a power is not a line."""
         if any(part.tag not in _PLAIN_FORMULA for part in each.iter()):
             flow.warn(PARTLY_READ)
-            flow.runs.append(Run(text=" \ufffd "))
+            flow.runs.append(Run(text=" [formula] "))
             return
         flow.runs += [Run(text=part.text or "") for part in each.iter("m.t")]
 

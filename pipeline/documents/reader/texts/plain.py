@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from .characters import STRIKES
@@ -15,6 +15,8 @@ _GAP = re.compile(r"(?<=\S)(?: {3,}| *\t[ \t]*|(?<![.:;?!]) {2})(?=\S)")
 _TABS = re.compile(r" *\t *")
 #: A longer line is a paragraph, not a row of columns.
 LONGEST_ROW = 250
+#: Lines of columns that are laid out together; ten pages.
+LONGEST_BAND = 600
 _TAB_STOPS = 8
 
 
@@ -27,21 +29,30 @@ def items_of(text: str) -> Iterator[Item]:
     for number, page in enumerate(pages):
         if number:
             yield PageBreak()
-        yield from _page(page.split("\n"))
+        yield from _page(_lines(page))
         if not page.strip() and number == len(pages) - 1:
             yield Blank()
 
 
-def _page(lines: Sequence[str]) -> Iterator[Item]:
+def _lines(page: str) -> Iterator[str]:
+    """Yield the lines one by one: the pages can reach their limit long before the last line."""
+    at = 0
+    while (end := page.find("\n", at)) >= 0:
+        yield page[at:end]
+        at = end + 1
+    yield page[at:]
+
+
+def _page(lines: Iterable[str]) -> Iterator[Item]:
     for is_blank, group in groupby(lines, key=lambda line: not line.strip()):
         if is_blank:
             for _ in group:
                 yield Blank()
         else:
-            yield from _paragraph(list(group))
+            yield from _paragraph(group)
 
 
-def _paragraph(lines: list[str]) -> Iterator[Item]:
+def _paragraph(lines: Iterable[str]) -> Iterator[Item]:
     """Yield lines between two empty lines: their columns, if they have any, and prose."""
     band: list[str] = []
     for line in lines:
@@ -49,6 +60,10 @@ def _paragraph(lines: list[str]) -> Iterator[Item]:
         is_row = len(row) <= LONGEST_ROW and not _struck(line)
         if is_row and (band or _GAP.search(line.strip())):
             band.append(line)
+            if len(band) < LONGEST_BAND:
+                continue
+            yield from _band(band)
+            band = []
             continue
         yield from _band(band)
         band = []

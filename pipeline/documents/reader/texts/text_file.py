@@ -40,8 +40,8 @@ class TypedDocument:
         if self.page_count > limits.max_pages:
             raise refusals.too_many_pages(self.page_count, limits.max_pages)
 
-    def read(self, number: int, _ocr: Ocr) -> PageRead:
-        """Return page `number` (1-based)."""
+    def read(self, number: int, _ocr: Ocr | None = None) -> PageRead:
+        """Return page `number` (1-based); its words need no OCR."""
         page = self._pages[number - 1]
         text, words = page.text()
         width, height = page.points
