@@ -8,11 +8,11 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from tests.support import office_files as office
+from medproc.env import PROJECT_ROOT
+from samples import office_files as office
 
-HEIC_NOTE = Path(__file__).parent / "note.heic"
+HEIC_NOTE = PROJECT_ROOT / "samples" / "visit.heic"
 MEGABYTE = 1_000_000
 _CDA = '<ClinicalDocument xmlns="urn:hl7-org:v3">{}</ClinicalDocument>'
 _TEXT = "<component><structuredBody><component><section><text>{}</text></section></component>"

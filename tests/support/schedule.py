@@ -28,6 +28,7 @@ SECONDS: dict[str, int] = {
     "whole-pipeline": 25,
     "acceptance-reuse": 22,
     "acceptance-budgets": 22,
+    "file-formats": 22,
     "later-totals": 20,
     "exports": 20,
     "acceptance-record-batches": 16,

@@ -12,7 +12,7 @@ from pipeline.documents.reader import (
     InputRefused,
     MediaType,
 )
-from tests.support.office_files import ccda_of
+from samples.office_files import ccda_of
 from tests.support.text_files import read_in_process
 
 HEADER = """

@@ -14,7 +14,7 @@ from pipeline.documents.reader import (
     InputRefused,
     MediaType,
 )
-from tests.support.office_files import cell, docx_of, paragraph, run, runs, table
+from samples.office_files import cell, docx_of, paragraph, run, runs, table
 from tests.support.text_files import read_in_process
 
 Reading = Callable[[bytes], list[tuple[str, tuple[str, ...]]]]

@@ -14,7 +14,7 @@ from pipeline.documents.reader import (
     InputRefused,
     MediaType,
 )
-from tests.support.office_files import rtf_of
+from samples.office_files import rtf_of
 from tests.support.text_files import read_in_process
 
 
