@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import reportlab
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.pdfgen import canvas
 
@@ -111,12 +112,8 @@ def as_pdf() -> bytes:
     sheet = canvas.Canvas(buffer, pagesize=(612, 792), invariant=True)
     y = 740.0
     for line in as_text().split("\n"):
-        cells = next((row for row in LABS if line.split() == " ".join(row).split()), None)
-        if cells is None:
-            sheet.drawString(60, y, line)
-        else:
-            for at, cell in zip(_AT, cells, strict=True):
-                sheet.drawString(60 + 8 * at, y, cell)
+        for at, cell in _cells(line):
+            sheet.drawString(60 + 8 * at, y, cell)
         y -= 15
     sheet.save()
     return buffer.getvalue()
@@ -124,14 +121,12 @@ def as_pdf() -> bytes:
 
 def as_image() -> Image.Image:
     """Return the visit as a clean scan of 150 dpi."""
-    import fontpkg_jetbrains_mono
-
-    folder = Path(fontpkg_jetbrains_mono.__file__).parent / "files"
-    font = ImageFont.truetype(str(folder / "JetBrainsMono[wght].ttf"), 22)
+    font = ImageFont.truetype(str(Path(reportlab.__file__).parent / "fonts" / "Vera.ttf"), 22)
     page = Image.new("L", (1275, 1650), "white")
     pen = ImageDraw.Draw(page)
     for row, line in enumerate(as_text().split("\n")):
-        pen.text((90, 90 + 34 * row), line, fill="black", font=font)
+        for at, cell in _cells(line):
+            pen.text((90 + 15 * at, 90 + 40 * row), cell, fill="black", font=font)
     return page
 
 
@@ -149,6 +144,12 @@ def files() -> dict[str, bytes]:
         "visit.webp": webp.getvalue(),
         "visit.bmp": bmp.getvalue(),
     }
+
+
+def _cells(line: str) -> list[tuple[int, str]]:
+    """Return the cells of a line with their first columns; prose is one cell."""
+    found = next((row for row in LABS if line.split() == " ".join(row).split()), None)
+    return [(0, line)] if found is None else list(zip(_AT, found, strict=True))
 
 
 def _section(title: str, text: str) -> str:

@@ -123,6 +123,12 @@ def test_an_unknown_code_page_is_refused(tmp_path: Path, page: str) -> None:
         pages(tmp_path, rf"\ansicpg{page} Dose\par")
 
 
+def test_numbers_that_no_program_writes_do_no_harm(tmp_path: Path) -> None:
+    body = r"\row\nestrow\itap-5\intbl a\cell\row\par\cellx-5{\colortbl} b\par"
+
+    assert pages(tmp_path, body)[-1][0].endswith("b")
+
+
 def test_lost_characters_across_groups_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputRefused):
         pages(tmp_path, r"Dose 5 {\b\u65533?}g\par")

@@ -366,7 +366,7 @@ class RtfReader:
             self.notes = []
 
     def _leave_tables(self, depth: int) -> None:
-        while len(self.tables) > depth:
+        while len(self.tables) > max(0, depth):
             table = self.tables.pop().table()
             self.add(table)
         while len(self.tables) < depth:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from .. import refusals
 from ..ocr import Ocr
-from ..types import MediaType, PageRead, ReaderLimits
+from ..types import InputRefused, MediaType, PageRead, ReaderLimits
 from . import blocks, ccda, characters, docx, drawing, encoding, plain, rtf
 from .lines import Item
 from .typesetting import paginate
@@ -31,9 +31,14 @@ class TypedDocument:
         size = path.stat().st_size
         if media_type is not MediaType.DOCX and size > limits.max_text_bytes:
             raise refusals.too_many_bytes(size, limits.max_text_bytes)
-        content = _OPENED_BY[media_type](path, limits)
+        try:
+            content = _OPENED_BY[media_type](path, limits)
+            self._pages = paginate(content.items, limits.max_pages)
+        except (InputRefused, MemoryError):
+            raise
+        except Exception:  # noqa: BLE001 - a hostile file raises anything
+            raise refusals.broken_document(media_type.name) from None
         self._warnings = content.warnings
-        self._pages = paginate(content.items, limits.max_pages)
         self.page_count = len(self._pages)
         if self.page_count == 0:
             raise refusals.no_pages()
