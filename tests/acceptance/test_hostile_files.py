@@ -83,7 +83,7 @@ def test_a_hostile_file_completes_or_fails_at_once_with_its_code(
 
 
 def test_a_file_that_is_refused_at_the_upload_leaves_nothing_behind(handed: Handed) -> None:
-    assert handed.refused.keys() == {"empty.pdf", "text.pdf"}
+    assert handed.refused.keys() == {"empty.pdf", "program.pdf"}
     assert ShellFile.objects.count() == len(handed.taken)
 
 

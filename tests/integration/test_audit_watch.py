@@ -193,7 +193,7 @@ def test_the_end_of_an_alarm_is_audited() -> None:
 @pytest.mark.usefixtures("redis_db")
 def test_a_submission_by_command_is_audited(cloned_db: str, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.pdf"
-    wrong.write_text("no record")
+    wrong.write_bytes(b"\x7fELF\0")
     found = subprocess.run(
         [sys.executable, "manage.py", "process", records.LAB, wrong, "--no-wait", "--json"],
         capture_output=True,

@@ -231,7 +231,8 @@ def noisy(image: Image.Image, seed: int = 7) -> Image.Image:
 
 HOSTILE: tuple[Hostile, ...] = (
     Hostile(name="empty.pdf", build=bytes, ends="INPUT_INVALID"),
-    Hostile(name="text.pdf", build=lambda: "\n".join(NOTE).encode(), ends="INPUT_INVALID"),
+    Hostile(name="text.pdf", build=lambda: "\n".join(NOTE).encode(), ends="read"),
+    Hostile(name="program.pdf", build=lambda: b"\x7fELF\2\1\1" + bytes(9), ends="INPUT_INVALID"),
     Hostile(name="header_only.pdf", build=lambda: b"%PDF-1.7\n%\xe2\xe3", ends="INPUT_INVALID"),
     Hostile(name="png_header_only.png", build=lambda: b"\x89PNG\r\n\x1a\n", ends="INPUT_INVALID"),
     Hostile(
