@@ -88,9 +88,10 @@ FROM review_decisions d WHERE d.token = %(token)s AND d.entity_id = e.id
 # The second reviewer agrees with each unflagged entity that the first one left as a result.
 _AGREE = f"""
 INSERT INTO review_decisions (id, token, part, review_item_id, shell_file_id, entity_id, action,
-  field, new_value, reason, decided_by, round, prompt_version)
+  field, old_value, new_value, reason, decided_by, round, prompt_version)
 SELECT gen_random_uuid(), %(token)s, row_number() OVER (ORDER BY d.id) - 1, %(item)s, %(record)s,
-  d.id, 'accept', '{OPINION}', to_jsonb(d.verdict), %(reason)s, %(reviewer)s, %(round)s,
+  d.id, 'accept', '{OPINION}', to_jsonb(d.verdict),
+  to_jsonb(d.verdict), %(reason)s, %(reviewer)s, %(round)s,
   coalesce({_PROMPT}, '')
 FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
 WHERE d.shell_file_id = %(record)s AND ({{waiting}}) AND NOT ({{flagged}})

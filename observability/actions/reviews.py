@@ -1,0 +1,156 @@
+"""The actions of a reviewer with their audit rows: each action and its row are one transaction.
+
+A row names the decision, the field, the category and counts. Old and new values are in
+`review_decisions`, because the audit holds no PHI. A refusal is audited too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from observability.audit.log import audited
+from pipeline.models import DecisionAction, ReviewStatus
+from pipeline.operations.review import closing, decisions, queue
+from pipeline.operations.review.decisions import Decided, MissedEntity
+
+REVIEW_ITEM = "review"
+"""The audit's name for a review item as a target."""
+
+
+def reviewer_of(user: AbstractBaseUser) -> str:
+    """Return the name under which decisions and claims hold a user: `user:<id>`."""
+    return f"user:{user.pk}"
+
+
+def take(user: AbstractBaseUser, item_id: UUID) -> None:
+    """Claim an item for a user. Raises as `queue.claim`."""
+    with audited(user, "review claim", target_kind=REVIEW_ITEM, target_id=item_id):
+        queue.claim(item_id, reviewer_of(user))
+
+
+def give_back(user: AbstractBaseUser, item_id: UUID, *, skips: bool = False) -> None:
+    """Release an item that a user holds. Raises as `queue.release`."""
+    action = "review skip" if skips else "review release"
+    with audited(user, action, target_kind=REVIEW_ITEM, target_id=item_id):
+        queue.release(item_id, reviewer_of(user), skips=skips)
+
+
+def decide(
+    user: AbstractBaseUser,
+    item_id: UUID,
+    entity_id: UUID,
+    action: DecisionAction,
+    *,
+    token: UUID,
+    changes: Mapping[str, Any] | None = None,
+    reason: str = "",
+) -> Decided:
+    """Accept, correct or reject an entity. Raises as `decisions.decide`."""
+    return _audited(
+        user,
+        item_id,
+        action,
+        reason,
+        lambda: decisions.decide(
+            item_id,
+            reviewer_of(user),
+            entity_id,
+            action,
+            token=token,
+            changes=changes,
+            reason=reason,
+        ),
+    )
+
+
+def accept_all_unflagged(user: AbstractBaseUser, item_id: UUID, *, token: UUID) -> Decided:
+    """Accept every unflagged entity. Raises as `decisions.accept_all_unflagged`."""
+    return _audited(
+        user,
+        item_id,
+        DecisionAction.ACCEPT,
+        "",
+        lambda: decisions.accept_all_unflagged(item_id, reviewer_of(user), token=token),
+    )
+
+
+def add_missed_entity(
+    user: AbstractBaseUser, item_id: UUID, missed: MissedEntity, *, token: UUID, reason: str = ""
+) -> Decided:
+    """Add an entity that no engine found. Raises as `decisions.add_missed_entity`."""
+    return _audited(
+        user,
+        item_id,
+        DecisionAction.ADD,
+        reason,
+        lambda: decisions.add_missed_entity(
+            item_id, reviewer_of(user), missed, token=token, reason=reason
+        ),
+    )
+
+
+def move_to_encounter(
+    user: AbstractBaseUser,
+    item_id: UUID,
+    entity_id: UUID,
+    encounter_id: UUID,
+    *,
+    token: UUID,
+    reason: str = "",
+) -> Decided:
+    """Move an entity to another encounter. Raises as `decisions.move_to_encounter`."""
+    return _audited(
+        user,
+        item_id,
+        DecisionAction.MOVE,
+        reason,
+        lambda: decisions.move_to_encounter(
+            item_id, reviewer_of(user), entity_id, encounter_id, token=token, reason=reason
+        ),
+    )
+
+
+def close(user: AbstractBaseUser, item_id: UUID) -> ReviewStatus:
+    """Close a review or its round. Raises as `closing.close`."""
+    with audited(user, "review close", target_kind=REVIEW_ITEM, target_id=item_id) as facts:
+        status = closing.close(item_id, reviewer_of(user))
+        facts["status"] = status.value
+    return status
+
+
+def reopen(user: AbstractBaseUser, item_id: UUID, *, reason: str) -> UUID:
+    """Open a closed review again. Raises as `closing.reopen`."""
+    with audited(
+        user, "review reopen", target_kind=REVIEW_ITEM, target_id=item_id, reason=reason
+    ) as facts:
+        decision = closing.reopen(item_id, reviewer_of(user), reason=reason)
+        facts["decision"] = str(decision)
+    return decision
+
+
+def _audited(
+    user: AbstractBaseUser,
+    item_id: UUID,
+    action: DecisionAction,
+    reason: str,
+    run: Callable[[], Decided],
+) -> Decided:
+    # A reason about an entity can quote the document, so it stays in `review_decisions`.
+    with audited(
+        user, f"review {action.value}", target_kind=REVIEW_ITEM, target_id=item_id
+    ) as facts:
+        decided = run()
+        facts |= {
+            "decision": str(decided.decision_ids[0]) if decided.decision_ids else None,
+            "entity": str(decided.entity_id) if decided.entity_id else None,
+            "category": decided.category,
+            "fields": list(decided.fields),
+            "entities": decided.count,
+            "repeated": decided.is_repeated,
+            "has_reason": bool(reason),
+        }
+    return decided
