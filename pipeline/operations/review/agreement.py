@@ -25,7 +25,7 @@ ORDER BY review_item_id, entity_id, created_at DESC
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class ReviewAgreement:
     """The agreement of two reviewers about the entities of one category."""
 
     category: str
@@ -48,7 +48,7 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     return (observed - by_chance) / (1 - by_chance)
 
 
-def agreement(since: datetime) -> list[Agreement]:
+def agreement(since: datetime) -> list[ReviewAgreement]:
     """Return the agreement of double reviews for each category since a time."""
     by_category: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     with connection.cursor() as cursor:
@@ -56,7 +56,7 @@ def agreement(since: datetime) -> list[Agreement]:
         for category, first, second in cursor.fetchall():
             by_category[category].append((first, second))
     return [
-        Agreement(
+        ReviewAgreement(
             category=category,
             entities=len(pairs),
             agreed=sum(one == other for one, other in pairs),
