@@ -53,6 +53,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("record_incomplete", ColumnKind.BOOLEAN, lambda record, _: record.is_incomplete),
     Column("reviewed", ColumnKind.BOOLEAN, is_reviewed),
     *_own(ColumnKind.BOOLEAN, "accepted"),
+    *_own(ColumnKind.TEXT, "verdict"),
     Column("entity_id", ColumnKind.TEXT, lambda _, entity: str(entity.id)),
     Column("encounter_id", ColumnKind.TEXT, lambda _, entity: str(entity.encounter_id)),
     *_own(ColumnKind.INTEGER, "encounter_index", "entity_index"),

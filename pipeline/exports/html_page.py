@@ -135,7 +135,7 @@ def _run(run: HighlightRun, page: int, entities: dict[int, EntityRow]) -> str:
 def _label(number: int, page: int, entity: EntityRow) -> str:
     if number < 0:
         return "<sup>(continued)</sup>"
-    is_doubted = entity.flags or not entity.accepted
+    is_doubted = entity.is_doubted or not entity.accepted
     signs = f"{_shape(entity)}{number}{'⚑' * bool(is_doubted)}{'⊘' * bool(_assertions(entity))}"
     return f'<sup><a href="#e{page}-{number}">{signs}</a></sup>'
 
@@ -145,7 +145,7 @@ def _row(record: RecordRow, page: int, marked: _Marked) -> str:
     printed = [f"{name.replace('_', ' ')}: {value}" for name in _PRINTED
                if (value := getattr(entity, name)) is not None]  # fmt: skip
     checks = [
-        *(("held back until reviewed",) if not entity.accepted else ()),
+        *((_withheld(entity),) if not entity.accepted else ()),
         *(("its text is not on the page",) if marked.place is None else ()),
         *review_flags.in_words(entity.review_flags),
         *enrichment_flags.in_words(entity.enrichment_flags or ()),
@@ -160,6 +160,10 @@ def _row(record: RecordRow, page: int, marked: _Marked) -> str:
         f"<td>{_html('; '.join(printed))}</td><td>{_html(code)}</td>"
         f"<td>{'⚑ ' if checks else ''}{_html('; '.join(checks))}{review}</td></tr>\n"
     )
+
+
+def _withheld(entity: EntityRow) -> str:
+    return "rejected by a reviewer" if entity.is_rejected else "held back until reviewed"
 
 
 def _assertions(entity: EntityRow) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pipeline.core.states import Step
+from pipeline.models.entities import RESULTS, ReviewVerdict
 
 
 class EncounterRow(NamedTuple):
@@ -47,6 +48,8 @@ class EntityRow(NamedTuple):
     quote: str
     alignment: str
     accepted: bool
+    verdict: str | None
+    """What a reviewer decided (`ReviewVerdict`); a rejected entity is not accepted."""
     value: str | None
     unit: str | None
     reference_range: str | None
@@ -81,6 +84,16 @@ class EntityRow(NamedTuple):
     enrichment_flags: Sequence[str] | None
     enrichment_second_reading: Mapping[str, Any] | None
     enrichment_engine: str | None
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether a reviewer found that the record does not state the entity."""
+        return self.verdict == ReviewVerdict.REJECTED
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether a flag stands; the verdict of a reviewer overrules the flags."""
+        return bool(self.flags) and self.verdict not in _DECIDED
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -164,9 +177,12 @@ NOT_REVIEWED = "Written by a machine. Not reviewed by a person."
 
 
 def is_reviewed(record: RecordRow, entity: EntityRow) -> bool:
-    """Return whether a person has reviewed the entity: the review of its record is closed.
+    """Return whether a person has decided about the entity, or closed the review of its record.
 
     This is the one place that decides about the review of an entity.
     """
-    del entity  # There are no decisions about single entities.
-    return record.is_review_closed
+    return record.is_review_closed or entity.verdict in _DECIDED
+
+
+_DECIDED = (*RESULTS, ReviewVerdict.REJECTED)
+"""A disputed entity waits for another decision."""

@@ -108,7 +108,7 @@ def _entity(bundle: Json, resource: Json, provenance: Json) -> Json:
         row[column] = json.loads(where[part]) if part in where else None
     row |= _parts(resource, "as-printed") | _parts(resource, "assertion")
     row["flags"] = [each["valueCode"] for each in _own(resource, "review-flag")]
-    row["accepted"] = "held" not in tags(resource)
+    row["accepted"] = not {"held", "rejected"} & tags(resource)
     row["encounter_id"] = _encounter(resource)
     row |= _engines(bundle, provenance)
     row |= _code(resource)

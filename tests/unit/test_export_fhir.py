@@ -210,6 +210,24 @@ def test_flagged_held_and_unreviewed_resources_are_tagged_and_listed() -> None:
     assert statuses == ["preliminary", "final"]
 
 
+def test_a_rejected_entity_is_no_finding_and_waits_for_nobody() -> None:
+    rejected = an_entity(accepted=False, verdict="rejected", review_flags=["relocated"])
+    disputed = an_entity(101, accepted=False, verdict="disputed")
+    corrected = an_entity(102, verdict="corrected", review_flags=["relocated"])
+
+    made = exported(rejected, disputed, corrected)
+
+    urls = fhir_rows.by_url(made)
+    found = [urls[f"urn:uuid:{each.id}"] for each in (rejected, disputed, corrected)]
+    assert [each["resourceType"] for each in found] == ["Basic", "Basic", "Condition"]
+    assert [fhir_rows.tags(each) for each in found] == [
+        {"rejected"},
+        {"not-reviewed", "held"},
+        set(),
+    ]
+    assert _listed(made) == {str(disputed.id)}
+
+
 def _listed(made: dict[str, Any]) -> set[str]:
     (composition,) = fhir_rows.resources(made, "Composition")
     (section,) = (s for s in composition["section"] if s["title"] == "Not yet reviewed")

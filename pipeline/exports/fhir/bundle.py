@@ -50,7 +50,7 @@ _TITLES = {
     ResourceKind.FINDING: "Findings",
     ResourceKind.FAMILY_HISTORY: "Family history",
     ResourceKind.STATEMENT: "Statements that are no findings of the patient",
-    ResourceKind.HELD: "Held back until a person has reviewed them",
+    ResourceKind.HELD: "Rejected, or held back until a person has reviewed them",
 }
 _OPEN = "Not yet reviewed"
 

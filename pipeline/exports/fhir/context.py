@@ -26,14 +26,15 @@ class Context:
 
     def is_open(self, entity: EntityRow) -> bool:
         """Return whether the entity belongs in the list of what is not yet reviewed."""
-        return bool(self.tags(entity))
+        return bool(self.tags(entity)) and not entity.is_rejected
 
     def tags(self, entity: EntityRow) -> tuple[str, ...]:
         """Return the codes of `meta.tag` of an entity's resource."""
         found = {
             "not-reviewed": not is_reviewed(self.record, entity),
-            "flagged": bool(entity.flags),
-            "held": placement(entity) is ResourceKind.HELD,
+            "flagged": entity.is_doubted,
+            "held": placement(entity) is ResourceKind.HELD and not entity.is_rejected,
+            "rejected": entity.is_rejected,
             "contradicted": entity.id in self.contradicted,
         }
         return tuple(tag for tag, applies in found.items() if applies)

@@ -24,7 +24,7 @@ class ResourceKind(StrEnum):
     """Basic: a possible result, a plan, a condition of the text ("if fever returns"), or a fact
     about another person."""
     HELD = "held"
-    """Basic: the entity is not accepted, because nothing or too little on the page supports it."""
+    """Basic: not accepted: the page supports too little of it, or a reviewer rejected it."""
 
 
 _CONDITIONS = frozenset({"condition", "symptom"})

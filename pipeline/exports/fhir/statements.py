@@ -12,7 +12,7 @@ from pipeline.exports.rows import EntityRow
 
 DISPLAYS = {
     ResourceKind.STATEMENT: "Statement that is no finding of the patient",
-    ResourceKind.HELD: "Entity that is held back until a person has reviewed it",
+    ResourceKind.HELD: "Entity that a person has rejected, or has to review first",
 }
 
 

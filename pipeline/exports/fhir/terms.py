@@ -38,6 +38,7 @@ TAGS: dict[str, str] = {
     "not-reviewed": "Not reviewed by a person",
     "flagged": "Flagged for a review",
     "held": "Held back until a person has reviewed it",
+    "rejected": "Rejected by a reviewer",
     "contradicted": "Contradicted by another statement of the record",
 }
 """Codes of `meta.tag`, in the system `NAMESPACE/CodeSystem/review`."""
