@@ -22,6 +22,7 @@ class LabResult:
     """One result, in the order of time."""
 
     day: str
+    """The day, or the first and the last day of the stay; "" if neither is known."""
     printed: str
     flag: str
     """`H`, `L`, `A`, …; "" within the range or without a range."""
@@ -77,7 +78,7 @@ def _group(unit: str, values: Sequence[Mapping[str, Any]]) -> LabGroup:
 
 def _result(value: Mapping[str, Any]) -> LabResult:
     return LabResult(
-        day=str(value.get("date") or ""),
+        day=str(value.get("date") or value.get("stay") or ""),
         printed=str(value.get("printed") or value.get("text") or ""),
         flag=_flag(value),
         reasons=in_words(map(str, value.get("flags", ()))),

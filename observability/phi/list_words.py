@@ -97,7 +97,8 @@ def _results(values: Sequence[Summary]) -> str:
 def _result(value: Summary) -> str:
     flag = value.get("flag")
     mark = f" {flag}" if flag and flag != "N" else ""
-    when = f" ({value['date']})" if value.get("date") else ""
+    day = value.get("date") or value.get("stay")
+    when = f" ({day})" if day else ""
     return f"{value.get('printed') or value.get('text') or ''}{mark}{when}"
 
 

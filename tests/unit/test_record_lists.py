@@ -370,6 +370,26 @@ def test_a_series_is_in_the_order_of_days_with_one_group_per_unit() -> None:
     assert [value["number"] for value in groups["meq/L"]] == ["135"]
 
 
+def test_a_result_of_a_stay_has_the_days_of_the_stay_and_no_day_of_its_own() -> None:
+    until = FIRST + timedelta(days=5)
+    (item,) = record_lists(
+        [
+            lab("Creatinine", "1.36", "mg/dL", encounter=20),
+            lab("Creatinine", "1.52", "mg/dL", until=until),
+            lab("Creatinine", "1.29", "mg/dL", until=until, entity_date=FIRST + timedelta(days=2)),
+            lab("Creatinine", "1.18", "mg/dL", until=FIRST, day=FIRST - timedelta(days=90)),
+        ]
+    )
+
+    (group,) = item.summary["groups"]
+    assert [(v["number"], v.get("date"), v.get("stay")) for v in group["values"]] == [
+        ("1.18", None, "2023-12-12 to 2024-03-11"),
+        ("1.52", None, "2024-03-11 to 2024-03-16"),
+        ("1.29", "2024-03-13", None),
+        ("1.36", "2024-03-31", None),
+    ]
+
+
 def test_flags_stay_visible() -> None:
     (item,) = record_lists([dosed("lisinopril", "10", flags=("disputed:dose",))])
 

@@ -61,6 +61,10 @@ class CueScope:
             # "the diagnosis was suspected pneumonia", "resolved gout"
             direction = "pre"
         names = self._after(at, dimension) if direction == "pre" else self._back(at, dimension)
+        direct = self._directly_after(at) if direction == "pre" and kind == "possible" else None
+        if direct is not None and len(names) > 1:
+            # "possible gout and cellulitis" can tell the cellulitis as possible, or as certain.
+            self._clause.strays.append(item)
         if not names and direction == "pre" and dimension == "status":
             # "was started on March 5": the name comes before the cue.
             names = self._back(at, dimension)

@@ -33,20 +33,32 @@ def summary(results: Sequence[ListedFact]) -> dict[str, Any]:
 def day_of(fact: ListedFact) -> str | None:
     """Return the day of a result: the stated day, otherwise the day of the encounter.
 
-    An earlier result without a day of its own has no day: the encounter's day would be wrong.
+    An earlier result without a day of its own has no day: the encounter's day would be wrong. A
+    result of a stay has none either, because nothing says on which day of the stay.
     """
     effective = fact.attribute("effective")
     if effective:
         return str(effective)
-    if fact.facts.entity_date is not None:
-        return fact.facts.entity_date.isoformat()
-    if fact.facts.temporality == "historical" or fact.facts.encounter_date is None:
+    if fact.facts.entity_date is None and fact.facts.temporality == "historical":
         return None
-    return fact.facts.encounter_date.isoformat()
+    return fact.stated_day.isoformat() if fact.stated_day else None
 
 
 def _in_time(members: Sequence[ListedFact]) -> list[ListedFact]:
-    return sorted(members, key=lambda each: (day_of(each) or "9999", each.position))
+    return sorted(members, key=lambda each: (day_of(each) or _first_day(each), each.position))
+
+
+def _first_day(fact: ListedFact) -> str:
+    """Return the first day of the stay of a result; a result without any day comes last."""
+    is_earlier = fact.facts.temporality == "historical" or fact.day is None
+    return "9999" if is_earlier else f"{fact.day}"
+
+
+def _stay(fact: ListedFact) -> str | None:
+    """Return the days of the stay of a result without a day of its own."""
+    if day_of(fact) or fact.facts.temporality == "historical" or fact.encounter_end is None:
+        return None
+    return f"{fact.facts.encounter_date} to {fact.encounter_end}"
 
 
 def _value(fact: ListedFact) -> dict[str, Any]:
@@ -54,6 +66,7 @@ def _value(fact: ListedFact) -> dict[str, Any]:
     return summaries.without_empty(
         {
             "date": day_of(fact),
+            "stay": _stay(fact),
             "entity_id": str(fact.entity_id),
             "number": fact.attribute("value", "number"),
             "comparator": fact.attribute("value", "comparator"),

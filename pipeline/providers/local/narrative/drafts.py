@@ -27,6 +27,7 @@ _VISITS = {
     "telehealth": "telehealth visit",
     "immunization": "immunization visit",
 }
+_STAY = "inpatient"
 _ENDS_IN_DATE = re.compile(r" on [A-Z][a-z]+ \d{1,2}, \d{4}$")
 
 
@@ -157,6 +158,9 @@ def _opening(when: EntityFacts | None, *, opened: bool, record: bool) -> str:
     if when is None or when.encounter_date is None or (opened and not record):
         return ""
     visit = _VISITS.get(when.encounter_type or "")
+    if when.encounter_type == _STAY:
+        # A fact of a stay can be of any day of the stay.
+        return f"during the {visit} of {english.day(when.encounter_date)}, "
     if visit and not record:
         return f"at the {visit} on {english.day(when.encounter_date)}, "
     return f"on {english.day(when.encounter_date)}, "
