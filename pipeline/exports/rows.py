@@ -92,7 +92,7 @@ class EntityRow(NamedTuple):
 
     @property
     def is_doubted(self) -> bool:
-        """Whether a flag stands; the verdict of a reviewer overrules the flags."""
+        """Whether a flag counts; the verdict of a reviewer overrules the flags."""
         return bool(self.flags) and self.verdict not in _DECIDED
 
     @property

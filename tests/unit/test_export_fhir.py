@@ -210,7 +210,7 @@ def test_flagged_held_and_unreviewed_resources_are_tagged_and_listed() -> None:
     assert statuses == ["preliminary", "final"]
 
 
-def test_a_rejected_entity_is_no_finding_and_waits_for_nobody() -> None:
+def test_a_rejected_entity_is_no_finding_and_waits_for_no_reviewer() -> None:
     rejected = an_entity(accepted=False, verdict="rejected", review_flags=["relocated"])
     disputed = an_entity(101, accepted=False, verdict="disputed")
     corrected = an_entity(102, verdict="corrected", review_flags=["relocated"])
