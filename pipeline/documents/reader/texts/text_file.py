@@ -13,7 +13,7 @@ from ..ocr import Ocr
 from ..types import InputRefused, MediaType, PageRead, ReaderLimits
 from . import blocks, ccda, characters, docx, drawing, encoding, plain, rtf
 from .lines import Item
-from .typesetting import paginate
+from .typesetting import ROWS, paginate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +67,13 @@ class TypedDocument:
         return drawing.draw(self._pages[number - 1], dpi)
 
 
-def _plain(path: Path, _: ReaderLimits) -> Content:
+def _plain(path: Path, limits: ReaderLimits) -> Content:
     decoded = encoding.decode(path.read_bytes())
     text, warnings = characters.normalised(decoded.text)
+    # A page end drops one empty line at most, so that many lines need that many pages at least.
+    least = text.count("\n") // (ROWS + 1)
+    if least > limits.max_pages + 1:
+        raise refusals.too_many_pages(least, limits.max_pages)
     return Content(items=plain.items_of(text), warnings=(*decoded.warnings, *warnings))
 
 

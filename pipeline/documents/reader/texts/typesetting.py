@@ -199,6 +199,9 @@ def _parts(item: Item) -> Iterator[tuple[Item, int]]:
     if not isinstance(item, Line):
         yield item, 0 if isinstance(item, Warned | Framed) else 1
         return
+    if all(length(cell) <= room for cell, (_, room) in zip(item.cells, item.places, strict=True)):
+        yield item, 1
+        return
     height = 1 + max((at[1] for cell in _set(item) for at in cell[-1:]), default=0)
     if height <= ROWS:
         yield item, height
