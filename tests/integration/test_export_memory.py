@@ -74,6 +74,7 @@ def a_long_record() -> Job:
 
 @pytest.mark.slow(reason="writes 150,000 entities and exports them four times")
 @pytest.mark.xdist_group("exports")
+@pytest.mark.timeout(3_000)
 def test_a_long_record_stays_within_the_memory(cloned_db: str, tmp_path: Path) -> None:
     job = a_long_record()
     connection.close()
@@ -87,7 +88,6 @@ def test_a_long_record_stays_within_the_memory(cloned_db: str, tmp_path: Path) -
         )  # fmt: skip
 
         peaks[form] = json.loads(done.stdout.splitlines()[-1])["peak_mb"]
-    print(peaks)  # noqa: T201 - the figures for the documents
     assert Entity.objects.count() == PAGES * PER_PAGE
     assert max(peaks.values()) < MOST_MB, peaks
     manifest = json.loads((tmp_path / f"{job.shell_file_id}.pair.json").read_text("utf-8"))
