@@ -23,9 +23,9 @@ MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda model: 
 EMPTY = {
     "CascadeChain", "ClinicalMetrics", "Code", "CodeCandidate", "CodeEntry", "CodeSystem",
     "CodeTerm", "CodeVector", "CodeWord", "EnrichedEntity", "ExtractionFlight", "FileSweep",
-    "Incident", "IncidentJob", "KeptReply", "NarrativeMetrics", "NarrativeResult",
+    "Incident", "IncidentJob", "KeptReply", "LockedField", "NarrativeMetrics", "NarrativeResult",
     "NarrativeSentence", "Pause", "PeriodicTaskRun", "ProcessedDocument", "RateLimitCounts",
-    "RecordBatch", "RecordListItem", "Reuse", "ZoneResult",
+    "RecordBatch", "RecordListItem", "Reuse", "ReviewDecision", "ZoneResult",
 }  # fmt: skip
 
 
