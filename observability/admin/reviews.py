@@ -12,6 +12,8 @@ from pipeline.models import LockedField, ReviewDecision, ReviewItem
 class ReviewItemAdmin(ReadOnlyAdmin):
     """The reviews of records, with their places in the queue."""
 
+    heavy = ("figures",)
+
     list_display = (
         "id", "shell_file_id", "reason", "status", "lane", "base", "round", "claimed_by",
         "claimed_until", "created_at",
