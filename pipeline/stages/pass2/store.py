@@ -19,9 +19,9 @@ from pipeline.core.types import PageText, Span, slices
 from pipeline.models import (
     Batch,
     Encounter,
+    EnrichedEntity,
     RecordListItem,
     Session,
-    ShellFile,
     Summary,
     ZoneResult,
     selectors,
@@ -103,9 +103,7 @@ def conclude(
             sorted({p for z in bad for p in range(z.page_range_start, z.page_range_end + 1)}),
             count=sum(zone.attributes_rejected or 0 for zone in bad),
         )
-    flagged = ShellFile.objects.filter(id=lease.shell_file_id).filter(
-        enriched_entities__flags__len__gt=0
-    )
+    flagged = EnrichedEntity.objects.filter(shell_file_id=lease.shell_file_id).exclude(flags=[])
     if bad or any(item.contradictions for item in lists) or flagged.exists():
         Session.objects.filter(id=lease.session_id).update(requires_human_review=True)
         Summary.objects.filter(shell_file_id=lease.shell_file_id).update(
