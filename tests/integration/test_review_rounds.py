@@ -214,7 +214,7 @@ def test_an_action_is_audited_without_a_value_of_the_record() -> None:
     reviews.take(user, item.id)
     decided = reviews.decide(
         user, item.id, entity.id, DecisionAction.CORRECT, token=uuid4(),
-        changes={"dose": "77 mg"}, reason="the page says 77 mg",
+        changes={"dose": "77.31 mg"}, reason="the page says 77.31 mg",
     )  # fmt: skip
 
     event = AuditEvent.objects.get(action="review correct")
@@ -222,7 +222,7 @@ def test_an_action_is_audited_without_a_value_of_the_record() -> None:
     assert event.facts["decision"] == str(decided.decision_ids[0])
     assert event.facts["category"] == "medication"
     assert "dose" in event.facts["fields"]
-    assert "77" not in f"{event.facts} {event.reason}"
+    assert "77.31" not in f"{event.facts} {event.reason}"
 
 
 @pytest.mark.django_db

@@ -67,6 +67,8 @@ def _unit(item: Item, others: Sequence[Item], rng: random.Random) -> Item | None
 
 def _is_same_unit(one: str, other: str) -> bool:
     plain = [u.lower().replace("x10^3", "k").replace("10^3", "k") for u in (one, other)]
+    # `page_text.spellings` reads `IU` and `U` as two spellings of one unit.
+    plain = [unit.replace("iu/", "u/") for unit in plain]
     return plain[0] == plain[1] or {*plain} == {"bpm", "/min"}
 
 
