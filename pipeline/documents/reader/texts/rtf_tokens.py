@@ -1,6 +1,6 @@
 """The tokens of RTF: groups, control words, and text. No recursion, so nesting costs no stack.
 
-striprtf 0.0.35 was not used: `rtf_to_text` gives hidden, deleted and struck text like any other text
+striprtf 0.0.35 was not used: `rtf_to_text` gives hidden, deleted and struck text like other text
 (tried), so a deleted drug would be read as taken.
 """
 
