@@ -198,7 +198,7 @@ def test_a_folder_of_pdfs_and_short_texts_is_judged_as_a_record_is_read(tmp_path
 
 def test_a_file_that_the_reader_refuses_fails_by_name_and_is_judged(tmp_path: Path) -> None:
     write_case(tmp_path, "a", "MEDICATIONS", LIST, {"want": "not_completed_silently"})
-    (tmp_path / "a.pdf").write_bytes(b"no pdf at all")
+    (tmp_path / "a.pdf").write_bytes(b"\x7fELF" + bytes(100))
 
     (result,) = judge(cases(tmp_path))
 
