@@ -225,8 +225,9 @@ def _medication(resource: Json) -> Json:
         found["step"] = dosage.get("sequence")
         if "route" in dosage:
             normal = [each["valueString"] for each in _own(dosage["route"], "normal-route")]
+            normal += [each["display"] for each in dosage["route"].get("coding", ())]
             found["route"] = normal[0] if normal else None
-            found["printed_route"] = dosage["route"]["text"]
+            found["printed_route"] = dosage["route"].get("text")
         for rate in dosage.get("doseAndRate", ()):
             found["dose"] = _quantity(rate.get("doseQuantity") or rate["doseRange"])
         if "timing" in dosage:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.core.types import PageText, Span, slices
 from pipeline.providers.prompts import estimate_tokens
-from pipeline.stages.pass1.boundaries import Safety, is_heading, is_row, judge
+from pipeline.stages.pass1.boundaries import (
+    Safety,
+    is_heading,
+    is_row,
+    judge,
+    running_lines,
+    section_open_after,
+)
 from pipeline.stages.pass1.planner import Bounds, PlannedBatch, context_for, plan
 
 SAFE = "PLAN\nAll is well and nothing goes on."
@@ -253,6 +260,15 @@ def test_every_span_is_covered_once_in_order_and_within_the_bounds(
     assert batches == plan(list(reversed(spans)), pages, bounds)
 
 
+@example(
+    texts=[
+        "PLAN\nAll is well and nothing goes on.",
+        "She was brought to the ward and then taken to the operating theatre where the",
+        "a\n.",
+        "a\n.",
+        ".",
+    ]
+)
 @given(texts=st.lists(_TEXTS, min_size=1, max_size=30))
 def test_a_batch_passes_the_maximum_only_where_no_boundary_was_left(texts: list[str]) -> None:
     pages = paged(*texts)
@@ -260,12 +276,22 @@ def test_a_batch_passes_the_maximum_only_where_no_boundary_was_left(texts: list[
 
     batches = plan([page.whole for page in pages.values()], pages, bounds)
 
+    running = running_lines([page.text for page in pages.values()])
+    is_open, open_after = False, {}
+    for number, page in pages.items():
+        is_open = section_open_after(page.text, running, was_open=is_open)
+        open_after[number] = is_open
     for batch in batches:
         width = batch.last_page - batch.first_page + 1
         if width > bounds.max_pages:
             inside = range(batch.first_page + 1, batch.first_page + bounds.max_pages - 1)
             for number in inside:
-                after = judge(pages[number].text, pages[number + 1].text, (), in_section=False)
+                after = judge(
+                    pages[number].text,
+                    pages[number + 1].text,
+                    running,
+                    in_section=open_after[number],
+                )
                 assert after is not Safety.SAFE or number - batch.first_page + 1 < 2
 
 

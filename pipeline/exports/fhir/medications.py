@@ -84,9 +84,11 @@ def _route(attributes: MedicationAttributes) -> Json | None:
     if not attributes.route and not attributes.printed_route:
         return None
     normal = attributes.route
+    if not attributes.printed_route:
+        return present(coding=[{"display": normal}])
     return present(
         extension=[terms.extension("normal-route", valueString=normal)] if normal else None,
-        text=terms.text_of(attributes.printed_route or normal or ""),
+        text=terms.text_of(attributes.printed_route),
     )
 
 
