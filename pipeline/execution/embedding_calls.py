@@ -77,7 +77,7 @@ class TextVectors:
 
 
 class EmbeddingCalls:
-    """The embedding calls of one step, of which the first lasting failure ends all."""
+    """The embedding calls of one step. The first lasting failure ends all calls."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class EmbeddingCalls:
         self._batches = 0
 
     def vectors(self, texts: Iterable[str]) -> TextVectors | StepInterrupted:
-        """Return the vectors of these texts, of which the unknown ones are asked for.
+        """Return the vectors of these texts. The provider is asked for unknown vectors only.
 
         Returns StepInterrupted where the worker stops or the job is cancelled. Raises
         LeaseLostError when another worker has the job.

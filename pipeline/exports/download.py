@@ -41,7 +41,7 @@ def download(record_id: UUID, form: Format, *, allow_incomplete: bool = False) -
     text, generation = TEXT_FORMATS.get(form), uuid4()
     with named_refusals():
         # The response closes the file after its last byte.
-        made = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115
+        made = tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR)  # noqa: SIM115 - the response closes the file
         file = cast(BinaryIO, made)
         try:
             with snapshot(record_id, generation, allow_incomplete=allow_incomplete) as source:

@@ -25,7 +25,7 @@ class Context:
         return reference(self.record.patient_id)
 
     def is_open(self, entity: EntityRow) -> bool:
-        """Return whether the entity belongs in the list of what is not yet reviewed."""
+        """Return whether the list of unreviewed entities names the entity."""
         return bool(self.tags(entity)) and not entity.is_rejected
 
     def tags(self, entity: EntityRow) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ NAMESPACES = {
     "urn:schemas-microsoft-com:office:office": "o",
 }
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError)
+"""What `zipfile` raises for a damaged file. NotImplementedError: unknown compression."""
 
 
 class DocxPackage:

@@ -158,5 +158,5 @@ def switch(element: Element) -> bool:
 
 
 def is_on(text: str) -> bool:
-    """Return whether a value of XML Schema's booleans and of Word is true."""
+    """Return whether a boolean of Word is true; XML Schema names its values."""
     return text.lower() not in _OFF

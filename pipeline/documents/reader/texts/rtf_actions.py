@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Action = Callable[["RtfReader", "int | None"], None]
 
 
+# mypy cannot check a field that a string names. `replace` refuses an unknown name when a test
+# uses the control word.
 def _sets(**changes: object) -> Action:
     def act(rtf: RtfReader, _: int | None) -> None:
         rtf.look = replace(rtf.look, **changes)  # type: ignore[arg-type]

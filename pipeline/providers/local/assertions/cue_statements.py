@@ -6,75 +6,26 @@ more blanks.
 
 from __future__ import annotations
 
-_BE = r"(?:is|was|were|are|be|been|being|has been|have been|had been)"
-_NOT = (
-    r"(?:(?:is|was|were|are|has|have|had|do|does|did|can|could|would)(?: [a-z]+ly| also| now| still"
-    r"| yet)*(?: not| never|n['’]t)|cannot|can['’]t|not|never)"
+from pipeline.providers.local.assertions.statement_words import (
+    AGAIN,
+    AGAIN_KINDS,
+    BE,
+    END,
+    EPISODE,
+    HAS,
+    LINK,
+    LONG_AGO,
+    NOT,
+    ON,
+    PASSIVE,
+    PROOF,
+    REMOVED,
+    SEEN,
+    TESTS,
+    TO_FINDING,
+    WHO,
+    WRONG,
 )
-_SEEN = (
-    r"(?:thought|felt|believed|considered|deemed|judged|known|shown|reported|suspected|found"
-    r"|presumed|assumed|seen|proven|said|expected)"
-)
-_WHO = r"(?:he|she|they|it|this|that|these|the (?:patient|child|pain|rash|process)|patient|pt)"
-_HAS = (
-    r"(?:(?:may|might|could|would) )?(?:has|have|had|is having|is|was|are|were|be|been"
-    r"|suffers? from"
-    r"|developed|represents?|got|caught)"
-)
-_WRONG = (
-    r"(?:wrong|incorrect|erroneous|in error|entered in error|made in error|charted in error"
-    r"|a mistake"
-    r"|by mistake|withdrawn|retracted|revoked|refuted|false|unfounded|disproven|taken back"
-    r"|a misdiagnosis|deleted"
-    r"|removed from (?:the |his |her |their )?(?:problem|diagnos|list|chart|record|history)\w*)"
-)
-_REMOVED = (
-    rf"{_BE} (?:[a-z]+ly removed|removed (?:whole|complete|entire|in toto|en bloc|piecemeal|by|with"
-    r"|using|at|during|on|via|through|endoscopic|surgical|without|and (?:sent|submitted|retrieved)"
-    r"|under|in|today|yesterday|from (?!(?:the |his |her |their )?"
-    r"(?:problem|diagnos|list|chart|record|history))))"
-)
-"""Words that say that a surgeon removed the finding, not that a clerk removed the diagnosis."""
-_END = r"(?=[ ]*(?:[.,;:)]|and\b|but\b|since\b|in\b|at\b|after\b|by\b|with\b|on\b|last\b|now\b|$))"
-
-_PROOF = (
-    r"(?:evidence|signs?|symptoms?|indications?|suggestion|suspicion|findings?|stigmata|features?"
-    r"|documentation|proof|traces?|hints?|focus|foci|cause|reason|records?|mention)"
-)
-_ON = (
-    r"(?:today|now|here|currently|either|again|ever|also|(?:on|by|in|at|during|with|from|upon)"
-    r"(?: (?:the|this|any|her|his|repeat|initial|physical|chest|plain|bedside))*"
-    r" (?:ct|mri|imaging|exam|examination|x-?rays?|films?|ultrasound|us|echo|scans?|study|studies"
-    r"|time|point|visit|auscultation|palpation|inspection|testing|labs?|work-?up|biopsy|egd"
-    r"|colonoscopy|evaluation|review|stay|admission))"
-)
-_PASSIVE = (
-    r"(?:is|was|were|are|be|been|being|has|have|had|could|can|would|will|there|[a-z]+ly|found"
-    r"|noted|seen|identified|detected|observed|reported|appreciated|documented|elicited|present"
-    r"|apparent|evident|demonstrated|discovered|visuali[sz]ed|shown|raised|uncovered|available|recorded)"
-)
-_TO_FINDING = (
-    r"(?:of|for|to (?:suggest|indicate|support|show)|suggesting|indicating|suggestive of"
-    r"|indicative of|consistent with|concerning for|supporting"
-    r"|(?:that|which) (?:would |could |might )?(?:suggest|indicate|support|show)(?:s|ed)?)"
-)
-_TESTS = (
-    r"(?:tests?|imaging|scans?|study|studies|ct|mri|x-?rays?|exams?|examination|work-?up|labs?"
-    r"|cultures?|biops(?:y|ies)|findings?|films?|images?|views?|slides?|sections?|specimens?"
-    r"|samples?|tracings?|ecgs?|ekgs?|reports?|records?)"
-)
-_LONG_AGO = (
-    r"(?:in (?:[a-z]+ )?(?:19|20)\d\d|(?:\d+|two|three|four|five|six|seven|eight|nine|ten|many"
-    r"|several) years? ago|years ago|decades ago)"
-)
-_AGAIN = r"(?:recurrences?|relapses?|re-?occurrences?|return)"
-_AGAIN_KINDS = (
-    rf"(?:(?:any|further|known|local|regional|distant|clinical|definite|obvious|biochemical"
-    rf"|radiographic|radiologic|systemic|nodal|symptomatic|significant|interval|new|early|late"
-    rf"|{_PROOF}|of|for|or) )*?"
-)
-_LINK = r"(?:of|from|in|with|for|to|and|or|but|the|an?|any|no|not|history|hx|risk)"
-_EPISODE = r"(?:episodes?|attacks?|flares?(?:[- ]up)?|bouts?|occurrences?|events?|one|exacerbation)"
 
 STATEMENTS: tuple[tuple[str, str], ...] = (
     # What does not come back was there.
@@ -82,7 +33,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         "PAST_POST",
         (
             rf"(?:[,;(:–—-] ?|\b)(?:(?:and|but|with|now|so far|currently) )*\b(?:no|without)"
-            rf" {_AGAIN_KINDS}(?:recurrences?|relapses?)\b"
+            rf" {AGAIN_KINDS}(?:recurrences?|relapses?)\b"
             r"(?! (?:of|in|risk|rate|score)\b)|\bNED\b"
             r"|\b(?:has|have|had|did|does) (?:not|never) (?:since )?(?:recur(?:red)?|relapsed?"
             r"|return(?:ed)?|come back)\b"
@@ -92,19 +43,19 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         "PAST",
         (
             r"\b(?:no|without|denies|denied|negative for|free (?:of|from)|never had|not had)"
-            rf" {_AGAIN_KINDS}{_AGAIN}(?: (?:of|in)(?: (?:the|his|her|their))?)\b"
-            rf"|\b(?:no|without) {_AGAIN_KINDS}"
-            rf"(?=(?:(?!{_LINK} )[a-z][a-z-]* ){{1,4}}(?:recurrences?|relapses?)\b)"
+            rf" {AGAIN_KINDS}{AGAIN}(?: (?:of|in)(?: (?:the|his|her|their))?)\b"
+            rf"|\b(?:no|without) {AGAIN_KINDS}"
+            rf"(?=(?:(?!{LINK} )[a-z][a-z-]* ){{1,4}}(?:recurrences?|relapses?)\b)"
         ),
     ),
     (
         "NOT_POST",
         (
             r"(?:\b(?:but|however|although|though),? (?:this|that|it|which|the diagnosis)\b"
-            rf"(?: (?:{_BE}|has|had|later|since|subsequently|then|ultimately|eventually|finally"
+            rf"(?: (?:{BE}|has|had|later|since|subsequently|then|ultimately|eventually|finally"
             r"|now|also|found to be|shown to be))*"
             r"|\b(?:since|later|subsequently|then|ultimately|eventually|now|finally)"
-            rf"(?: (?:been|{_BE}|found to be))*) (?:refuted|disproven|disproved|ruled out|excluded"
+            rf"(?: (?:been|{BE}|found to be))*) (?:refuted|disproven|disproved|ruled out|excluded"
             r"|retracted|rescinded|overturned|incorrect|wrong)\b(?! (?:for|of)\b)"
         ),
     ),
@@ -174,13 +125,13 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         "NOT",
         (
             rf"\b(?:no|without|nothing|not a single|not any|never any|little|zero)"
-            rf" (?:[a-z]+ ){{0,3}}?{_PROOF}(?: (?:{_PASSIVE}|{_ON})){{1,6}}? {_TO_FINDING}\b"
+            rf" (?:[a-z]+ ){{0,3}}?{PROOF}(?: (?:{PASSIVE}|{ON})){{1,6}}? {TO_FINDING}\b"
             r"(?: (?:an?|any)\b)?"
-            rf"|\bnothing(?: (?:{_PASSIVE}|{_ON})){{1,6}}? {_TO_FINDING}\b(?: (?:an?|any)\b)?"
-            rf"|\bat no (?:time|point|stage) (?:[a-z]+ ){{0,6}}?(?:{_PROOF} (?:of|for)|have|had"
+            rf"|\bnothing(?: (?:{PASSIVE}|{ON})){{1,6}}? {TO_FINDING}\b(?: (?:an?|any)\b)?"
+            rf"|\bat no (?:time|point|stage) (?:[a-z]+ ){{0,6}}?(?:{PROOF} (?:of|for)|have|had"
             r"|has|show(?:n|ed)?|develop(?:ed)?|report(?:ed)?|experienced?)\b(?: (?:an?|any)\b)?"
             rf"|\b(?:none of (?:the|her|his|these|those) (?:[a-z]+ ){{0,3}}?"
-            rf"|(?:no|neither) (?:[a-z]+ ){{0,2}}?){_TESTS} (?:has |have |had |ever )*"
+            rf"|(?:no|neither) (?:[a-z]+ ){{0,2}}?){TESTS} (?:has |have |had |ever )*"
             r"(?:show(?:s|ed|n)?"
             r"|demonstrate[sd]?|reveal(?:s|ed)?|suggest(?:s|ed)?|identif(?:y|ies|ied)|confirm(?:s|ed)?"
             r"|indicate[sd]?|support(?:s|ed)?|detect(?:s|ed)?|found)\b(?: (?:an?|any)\b)?"
@@ -189,7 +140,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "NOT_POST",
         (
-            rf"\b(?:{_BE} )?no longer (?:(?:an?|the|felt to be|considered|thought to be|in) )*"
+            rf"\b(?:{BE} )?no longer (?:(?:an?|the|felt to be|considered|thought to be|in) )*"
             r"(?:(?:active|real|serious|likely|major|current) )*"
             r"(?:concern|consideration|possibility|question|suspected|suspicion|entertained"
             r"|likely|thought|favou?red|differential|supported|pursued)\b"
@@ -198,7 +149,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "PAST_POST",
         (
-            rf"\b(?:{_BE} )?no longer (?:(?:an?|the) )*(?:(?:active|real|serious|major|current) )*"
+            rf"\b(?:{BE} )?no longer (?:(?:an?|the) )*(?:(?:active|real|serious|major|current) )*"
             r"(?:issue|problem|present|active|bothersome|troublesome|symptomatic|evident"
             r"|occurring|happening|a complaint|complaint)\b"
         ),
@@ -208,14 +159,14 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
         (
             rf"\b(?:last|most recent|final|latest)(?= (?:known |documented |reported )?"
             rf"(?:[a-z-]+ ){{1,4}}?(?:was|were|occurred|happened|had been|came)(?: back)?"
-            rf" {_LONG_AGO})"
+            rf" {LONG_AGO})"
         ),
     ),
     (
         "ONSET_POST",
         (
-            rf"\b(?:last|most recent|final|latest) (?:known |documented |reported )?{_EPISODE}"
-            rf" (?:(?:was|were|occurred|happened) )?(?:{_LONG_AGO}|(?:19|20)\d\d)\b"
+            rf"\b(?:last|most recent|final|latest) (?:known |documented |reported )?{EPISODE}"
+            rf" (?:(?:was|were|occurred|happened) )?(?:{LONG_AGO}|(?:19|20)\d\d)\b"
         ),
     ),
     # Not done.
@@ -232,14 +183,14 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "PLANNED_POST",
         (
-            rf"(?:[ ]?[:(–-][ ]*|\b)(?:(?:{_BE}|had to be|be|has|have|had|then|later) )*"
+            rf"(?:[ ]?[:(–-][ ]*|\b)(?:(?:{BE}|had to be|be|has|have|had|then|later) )*"
             r"(?:postponed|rescheduled|delayed|put off)\b"
         ),
     ),
     (
         "REFUSED_POST",
         (
-            rf"(?:[ ]?[:(–-][ ]*|\b)(?:(?:{_BE}|had to be|has|have|had|then|later|the|patient|pt|he"
+            rf"(?:[ ]?[:(–-][ ]*|\b)(?:(?:{BE}|had to be|has|have|had|then|later|the|patient|pt|he"
             r"|she|again) )*(?:refused|declined|cancell?ed|deferred|aborted|waived"
             r"|(?:not|never) (?:been )?(?:done|performed|obtained|completed)"
             r"|(?:did|does)(?: not|n['’]t) want(?: (?:it|this))?)\b"
@@ -284,7 +235,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "NOT",
         (
-            rf"\b(?:{_TESTS}|evaluation|investigations?|assessment|serology) (?:has |have |had )?"
+            rf"\b(?:{TESTS}|evaluation|investigations?|assessment|serology) (?:has |have |had )?"
             r"(?:[a-z]+ly )?(?:excluded|ruled out|disproved|refuted)\b(?: an?\b)?"
             r"|\b(?:never|not|n['’]t) (?:been )?(?:underwent|undergo(?:ne)?)\b(?: (?:an?|any)\b)?"
         ),
@@ -309,7 +260,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "NOT_POST",
         (
-            rf"\b{_NOT} (?:(?:be|been|being|also|now|currently|[a-z]+ly) )*{_SEEN} to be"
+            rf"\b{NOT} (?:(?:be|been|being|also|now|currently|[a-z]+ly) )*{SEEN} to be"
             r" (?:present|there|active|evident|likely|involved|contributing|contributory"
             r"|significant"
             r"|real|relevant|applicable|at play|(?:the|a|an) (?:likely |primary |main "
@@ -328,15 +279,15 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"|diagnosis|culprit|concern|issue|contributor|possibility|consideration)\b"
         ),
     ),
-    ("NEUTRAL", rf"\b{_REMOVED}"),
+    ("NEUTRAL", rf"\b{REMOVED}"),
     (
         "NOT_POST",
         (
-            rf"(?:[ ]?-[ ]|\b)(?:the )?(?:diagnosis )?(?:{_BE} )+(?:later |subsequently |since "
+            rf"(?:[ ]?-[ ]|\b)(?:the )?(?:diagnosis )?(?:{BE} )+(?:later |subsequently |since "
             rf"|found to be"
-            rf" |shown to be |[a-z]+ly )*{_WRONG}\b|\bentered in error\b|\b(?:erroneous"
-            rf"|false) entry\b|[ ]?[:-]?[ ]?\bdiagnosis (?:{_BE} )*(?:removed|{_WRONG})\b"
-            rf"|\b(?:allergy|intolerance|label|entry|flag) (?:{_BE} )*removed\b"
+            rf" |shown to be |[a-z]+ly )*{WRONG}\b|\bentered in error\b|\b(?:erroneous"
+            rf"|false) entry\b|[ ]?[:-]?[ ]?\bdiagnosis (?:{BE} )*(?:removed|{WRONG})\b"
+            rf"|\b(?:allergy|intolerance|label|entry|flag) (?:{BE} )*removed\b"
         ),
     ),
     (
@@ -353,7 +304,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "NOT",
         (
-            rf"\bden(?:y|ies|ied|ying)(?: that)? {_WHO}(?: (?:has|have|had|is|was))?"
+            rf"\bden(?:y|ies|ied|ying)(?: that)? {WHO}(?: (?:has|have|had|is|was))?"
             r"(?: (?:ever|any|had|been|having))*\b"
         ),
     ),
@@ -384,7 +335,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
     (
         "CONFIRM_POST",
         (
-            rf"(?:,? )?\b(?:and |which |that )?(?:(?:{_BE}|tested|came back|comes back|returned"
+            rf"(?:,? )?\b(?:and |which |that )?(?:(?:{BE}|tested|came back|comes back|returned"
             rf"|turned out"
             rf"|resulted"
             r"|turned|confirmed|both|all) )+(?:now |also |both |all |to be |strongly "
@@ -399,8 +350,8 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"\b(?:thinks?|believes?|believed|fears?|feared|wonders?|wondered|worr(?:y|ies|ied)"
             r"|concern(?:ed)?"
             rf"|suspects?|suspected|suspicious|guess(?:es)?|convinced|afraid)(?: that| if"
-            rf"| whether)? {_WHO}"
-            rf"(?: (?:also|now|just|still|again))* {_HAS}\b(?: an?\b)?(?! (?:no|not)\b)"
+            rf"| whether)? {WHO}"
+            rf"(?: (?:also|now|just|still|again))* {HAS}\b(?: an?\b)?(?! (?:no|not)\b)"
         ),
     ),
     (
@@ -501,7 +452,7 @@ STATEMENTS: tuple[tuple[str, str], ...] = (
             r"|spontaneously) )*"
             r"(?:gone|subsided|abated|disappeared|went away|gone away|cleared(?: up)?|dissipated"
             r"|outgrown"
-            rf"|outgrew|long since over|over){_END}"
+            rf"|outgrew|long since over|over){END}"
         ),
     ),
     (
