@@ -5,72 +5,20 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
-from itertools import count
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.clinical.facts import EntityFacts
-from pipeline.clinical.record_lists.allergies import NoDrugAllergies
 from pipeline.clinical.record_lists.build import record_lists
 from pipeline.clinical.record_lists.exclusions import excluded_pairs
-from pipeline.clinical.record_lists.items import ContradictionKind, ListedFact, ListItem, ListKind
+from pipeline.clinical.record_lists.items import ContradictionKind, ListedFact, ListKind
 from pipeline.clinical.record_lists.statements import ListStatement, statement_of
-
-FIRST = date(2024, 3, 11)
-_numbers = count(1)
-
-
-def fact(
-    category: str, name: str, *, encounter: int = 0, until: date | None = None, **values: Any
-) -> ListedFact:
-    """Return an accepted entity of the patient; `attributes` and `code` as after Pass 2."""
-    number = next(_numbers)
-    facts = EntityFacts(
-        key="",
-        category=category,
-        name=name,
-        quote=name,
-        page=encounter + 1,
-        start=number,
-        encounter_date=values.pop("day", FIRST + timedelta(days=encounter)),
-        **values,
-    )
-    return ListedFact(
-        facts=facts,
-        entity_id=UUID(int=number),
-        encounter_id=UUID(int=encounter + 1_000_000),
-        encounter_index=encounter,
-        encounter_end=until,
-    )
-
-
-def dosed(name: str, number: str, unit: str = "mg", **values: Any) -> ListedFact:
-    timing = values.pop("timing", {"frequency": "1", "period": "1", "period_unit": "d"})
-    dose = {"printed": f"{number} {unit}", "number": number, "unit": unit, "printed_unit": unit}
-    attributes = {"dose": dose, "timing": {"printed": "daily", **timing}, "ingredient": name}
-    attributes |= values.pop("attributes", {})
-    return fact("medication", name, attributes=attributes, status="active", **values)
-
-
-def condition(name: str, code: str | None = None, **values: Any) -> ListedFact:
-    return fact("condition", name, code=code and f"ICD10CM|{code}", **values)
-
-
-def lab(name: str, number: str, unit: str | None, **values: Any) -> ListedFact:
-    value = {"printed": number, "number": number, "unit": unit}
-    attributes = {"value": {k: v for k, v in value.items() if v}}
-    return fact("lab", name, value=number, unit=unit, attributes=attributes, **values)
-
-
-def kinds(items: Sequence[ListItem]) -> list[ContradictionKind]:
-    return [each.kind for item in items for each in item.contradictions]
+from tests.support.listed_facts import FIRST, condition, dosed, fact, kinds, lab
 
 
 def test_one_entry_holds_all_encounters_of_a_problem() -> None:
@@ -492,73 +440,3 @@ def _many(amount: int, subjects: int) -> Iterator[ListedFact]:
                 yield lab(f"analyte {subject}", str(number % 50), "mg/dL", encounter=place)
             case _:
                 yield fact("allergy", f"drug {subject}", encounter=place)
-
-
-@pytest.mark.parametrize(
-    "pair",
-    [
-        (
-            condition("Breast cancer", attributes={"laterality": "left", "body_site": "Breast"}),
-            condition("Left breast cancer", attributes={"laterality": "left"}, encounter=1),
-        ),
-        (
-            condition("R knee osteoarthritis", attributes={"laterality": "right"}),
-            condition("Knee osteoarthritis, right", attributes={"laterality": "right"}),
-        ),
-        (condition("T2DM"), condition("Type 2 diabetes mellitus", encounter=1)),
-        (lab("Hemoglobin", "12.1", "g/dL"), lab("Hgb", "11.8", "g/dL", encounter=1)),
-        (lab("HbA1c", "7.2", "%"), lab("Hemoglobin A1c", "7.9", "%", encounter=1)),
-    ],
-)
-def test_two_names_of_one_subject_are_one_entry(pair: tuple[ListedFact, ListedFact]) -> None:
-    assert len(record_lists(pair)) == 1
-
-
-@pytest.mark.parametrize(
-    "pair",
-    [
-        (
-            condition("Left breast cancer", attributes={"laterality": "left"}),
-            condition("Right breast cancer", attributes={"laterality": "right"}),
-        ),
-        (
-            condition("Left bundle branch block"),
-            condition("Right bundle branch block"),
-        ),
-        (condition("T1DM"), condition("T2DM")),
-        (lab("Hemoglobin", "12.1", "g/dL"), lab("HbA1c", "7.2", "%")),
-    ],
-)
-def test_names_that_differ_in_side_or_meaning_are_two_entries(
-    pair: tuple[ListedFact, ListedFact],
-) -> None:
-    assert len(record_lists(pair)) == 2
-
-
-def no_drug_allergies(*days: date | None, drugs: Sequence[str] = ("penicillin",)) -> Any:
-    return NoDrugAllergies(days=days, drugs=frozenset(drugs))
-
-
-@pytest.mark.parametrize("day", [FIRST, FIRST + timedelta(days=60), None])
-def test_no_known_drug_allergies_contradict_an_earlier_drug_allergy(day: date | None) -> None:
-    (item,) = record_lists(
-        [fact("allergy", "Penicillin")], no_drug_allergies=no_drug_allergies(day)
-    )
-
-    (found,) = item.contradictions
-    assert found.kind is ContradictionKind.ALLERGIC_AND_TOLERATED
-    assert (str(day) in found.message) == (day is not None)
-
-
-@pytest.mark.parametrize(
-    "stated",
-    [
-        no_drug_allergies(),
-        no_drug_allergies(FIRST - timedelta(days=60)),
-        no_drug_allergies(FIRST, drugs=["codeine"]),
-    ],
-)
-def test_no_known_drug_allergies_say_nothing_about_food_or_a_later_allergy(stated: Any) -> None:
-    (item,) = record_lists([fact("allergy", "Penicillin")], no_drug_allergies=stated)
-
-    assert item.contradictions == ()
