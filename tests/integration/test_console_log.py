@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import subprocess
@@ -117,7 +118,7 @@ class RunningConsole:
             suppress(ConnectionResetError, BrokenPipeError),
         ):
             connection.sendall(request)
-            connection.shutdown(socket.SHUT_WR)
+            _end(connection)
             while part := connection.recv(65_536):
                 answer += part
         return answer
@@ -143,6 +144,15 @@ def console(module_db: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     finally:
         server.terminate()
         server.wait()
+
+
+def _end(connection: socket.socket) -> None:
+    """End the request. A server that refuses the request may have closed the connection before."""
+    try:
+        connection.shutdown(socket.SHUT_WR)
+    except OSError as error:
+        if error.errno != errno.ENOTCONN:
+            raise
 
 
 def _answers(port: int) -> bool:

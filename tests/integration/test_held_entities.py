@@ -24,7 +24,8 @@ VISITS = ENCOUNTERS_AT_ONCE + 5
 def alive(ids: Set[UUID]) -> int:
     """Return how many of these entities exist as objects."""
     gc.collect()
-    return sum(isinstance(each, KnownEntity) and each.id in ids for each in gc.get_objects())
+    # `isinstance` asks an object for its class, and so evaluates Django's lazy objects.
+    return sum(type(each) is KnownEntity and each.id in ids for each in gc.get_objects())
 
 
 def are_kept(facts: ZoneFacts, zone: ZoneResult, entities: Sequence[KnownEntity]) -> bool:

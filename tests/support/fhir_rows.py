@@ -240,15 +240,11 @@ def _timing(of: Json, as_needed: bool) -> Json:
         re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", key): value
         for key, value in of.get("repeat", {}).items()
     }
+    # What the integers and pairs of FHIR cannot hold is in the extension. JSON has one kind of number.
+    found = {**repeat, **_parts(of, "timing")}
     counted = ("frequency", "frequency_max", "period", "period_max")
-    numbers = {key: str(repeat[key]) for key in counted if key in repeat}
-    return {
-        "printed": of["code"]["text"],
-        **repeat,
-        **numbers,
-        "as_needed": as_needed,
-        **_parts(of, "timing"),
-    }
+    numbers = {key: str(found[key]) for key in counted if key in found}
+    return {"printed": of["code"]["text"], **found, **numbers, "as_needed": as_needed}
 
 
 def _allergy(resource: Json) -> Json:
