@@ -6,13 +6,14 @@ A row names the decision, the field, the category and counts. Old and new values
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, User
+from django.db import transaction
 
-from observability.audit.log import audited
+from observability.audit.log import audited, record
 from pipeline.models import DecisionAction, ReviewStatus
 from pipeline.operations.review import closing, decisions, queue
 from pipeline.operations.review.decisions import Decided, MissedEntity
@@ -26,10 +27,35 @@ def reviewer_of(user: AbstractBaseUser) -> str:
     return f"user:{user.pk}"
 
 
+def reviewer_names(reviewers: Iterable[str | None]) -> dict[str, str]:
+    """Return the user names of `user:<id>`, in one statement; a deleted user keeps the id."""
+    asked = {each for each in reviewers if each}
+    ids = [int(key) for each in asked if (key := each.removeprefix("user:")).isdecimal()]
+    known = dict(User.objects.filter(pk__in=ids).values_list("pk", "username")) if ids else {}
+    return {each: known.get(_key(each), each) for each in asked}
+
+
+def take_next(user: AbstractBaseUser, *, but: Sequence[UUID] = ()) -> UUID | None:
+    """Claim the free item with the highest priority for a user; None if nothing is free."""
+    with transaction.atomic():
+        item_id = queue.next_item(reviewer_of(user), but=but)
+        if item_id is not None:
+            record(user, "review claim", target_kind=REVIEW_ITEM, target_id=item_id)
+    return item_id
+
+
 def take(user: AbstractBaseUser, item_id: UUID) -> None:
     """Claim an item for a user. Raises as `queue.claim`."""
     with audited(user, "review claim", target_kind=REVIEW_ITEM, target_id=item_id):
         queue.claim(item_id, reviewer_of(user))
+
+
+def keep(user: AbstractBaseUser, item_id: UUID) -> None:
+    """Renew the claim of a user who works on the page; the claim is in the audit already.
+
+    Raises UserError (REVIEW_NOT_HELD, NOT_FOUND, STATE_CONFLICT).
+    """
+    queue.renew_held(item_id, reviewer_of(user))
 
 
 def give_back(user: AbstractBaseUser, item_id: UUID, *, skips: bool = False) -> None:
@@ -130,6 +156,11 @@ def reopen(user: AbstractBaseUser, item_id: UUID, *, reason: str) -> UUID:
         decision = closing.reopen(item_id, reviewer_of(user), reason=reason)
         facts["decision"] = str(decision)
     return decision
+
+
+def _key(reviewer: str) -> int:
+    key = reviewer.removeprefix("user:")
+    return int(key) if key.isdecimal() else 0
 
 
 def _audited(

@@ -20,6 +20,7 @@ from observability.phi.pages import (
     readings_of,
     review_reasons,
 )
+from pipeline.clinical.page_text.marks import HighlightRun, runs
 from pipeline.models import Entity, Page, RecordListItem
 
 AROUND = 90.0
@@ -47,6 +48,8 @@ class SourceView:
     drawing: Drawing | None
     view_box: str
     """The part of the drawing around the quote, as an SVG `viewBox`."""
+    runs: Sequence[HighlightRun] = field(repr=False)
+    """The text of the page, with the quote."""
     item_id: str
     """The list entry whose mentions are listed; "" for an entity alone."""
     item_name: str = field(repr=False)
@@ -85,6 +88,7 @@ def source_view(record_id: UUID, entity_id: UUID, item_id: UUID | None = None) -
         page=entity.page_number,
         drawing=drawing,
         view_box=_view_box(drawing) if drawing else "",
+        runs=runs(page.text, places),
         item_id=str(item.id) if item else "",
         item_name=item.name if item else "",
         mentions=mentions[:MENTIONS_SHOWN],

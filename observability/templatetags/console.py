@@ -24,6 +24,7 @@ from observability.drilldown.nodes import Node, NodeKind
 from observability.listing.pagination import place_of
 from observability.metrics.workers import WorkerFleet, WorkerView
 from observability.phi.pages import PageView
+from observability.phi.source import SourceView
 from pipeline.clinical.page_text.marks import HighlightRun
 from pipeline.core import labels
 from pipeline.core.labels import SHAPES, WORDS, StatusWord, duration
@@ -77,6 +78,14 @@ def age(at: datetime | None) -> SafeString | str:
     if at is None:
         return "–"
     return _time(at, duration((timezone.now() - at).total_seconds()))
+
+
+@register.filter
+def until(at: datetime | None) -> SafeString | str:
+    """Return the time until then as `5 min`; `0 s` for a time that has passed."""
+    if at is None:
+        return "–"
+    return _time(at, duration(max(0.0, (at - timezone.now()).total_seconds())))
 
 
 @register.filter
@@ -220,6 +229,19 @@ def marked_text(view: PageView) -> SafeString:
     The text is inside a `<pre>`, where the line breaks of a template would be visible.
     """
     return format_html_join("", "{}", ((_marked(run, view.review),) for run in view.runs))
+
+
+@register.filter
+def quoted_text(source: SourceView) -> SafeString:
+    """Return the text of a page with the marked quote of one entity, for a `<pre>`."""
+    return format_html_join("", "{}", ((_quoted(run),) for run in source.runs))
+
+
+def _quoted(run: HighlightRun) -> SafeString | str:
+    if not run.numbers:
+        return run.text
+    name = format_html(' id="m{}"', run.first_of[0]) if run.first_of else ""
+    return format_html("<mark{}>{}</mark>", name, run.text)
 
 
 def _marked(run: HighlightRun, review: Collection[int]) -> SafeString | str:

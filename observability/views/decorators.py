@@ -70,19 +70,23 @@ def phi(view: Callable[..., PhiResponse]) -> View:
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
         _require(request, Right.READ_PHI)
-        seen = view(request, *args, **kwargs)
-        if not seen.is_written_down:
-            log.record(
-                request.user,
-                log.READ_PHI,
-                target_kind=seen.target_kind,
-                target_id=seen.target_id,
-                facts=seen.facts,
-            )
-        seen.response["Cache-Control"] = "no-store"
-        return seen.response
+        return written_down(request, view(request, *args, **kwargs))
 
     return answer
+
+
+def written_down(request: HttpRequest, seen: PhiResponse) -> HttpResponse:
+    """Record a reading of PHI, and return the response."""
+    if not seen.is_written_down:
+        log.record(
+            request.user,
+            log.READ_PHI,
+            target_kind=seen.target_kind,
+            target_id=seen.target_id,
+            facts=seen.facts,
+        )
+    seen.response["Cache-Control"] = "no-store"
+    return seen.response
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def image(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
 
 
 @phi
-def summary(request: HttpRequest, record_id: UUID) -> PhiResponse:
+def results(request: HttpRequest, record_id: UUID) -> PhiResponse:
     """Show encounters, narratives, lists, contradictions and codes of a record."""
     with reading():
         try:

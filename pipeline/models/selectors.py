@@ -239,6 +239,12 @@ def incomplete_note_of(shell_file_id: UUID) -> str:
     return incomplete_note(*_encounters([shell_file_id]).get(shell_file_id, (0, 0)))
 
 
+def incomplete_notes(shell_file_ids: Collection[UUID]) -> dict[UUID, str]:
+    """Return the sentence of each incomplete record, in one statement."""
+    notes = {id_: incomplete_note(*each) for id_, each in _encounters(shell_file_ids).items()}
+    return {record: note for record, note in notes.items() if note}
+
+
 def record_batch(batch_id: UUID) -> RecordBatch:
     """Return a batch of records; its totals are filled once all records have ended."""
     return RecordBatch.objects.get(id=batch_id)

@@ -35,6 +35,15 @@ def flagged_sql(entity: str, enriched: str) -> str:
     )
 
 
+def asks_first_sql(entity: str, enriched: str) -> str:
+    """Return the condition that a review lists an entity first; a rejection does not move it."""
+    return (
+        f"(({entity}.verdict IS NULL AND NOT {entity}.accepted)"
+        f" OR {entity}.verdict IS NOT DISTINCT FROM 'disputed'"
+        f" OR {entity}.review_flags <> '[]' OR coalesce({enriched}.flags, '[]') <> '[]')"
+    )
+
+
 def waiting_sql(review_round: int) -> str:
     """Return the condition that an entity `d` with the attributes `c` waits for a decision.
 
@@ -169,16 +178,22 @@ UPDATE review_items r SET claimed_by = %(reviewer)s, claimed_until = {_UNTIL}
 WHERE r.id = %(item)s AND {_IS_FREE}
 """  # noqa: S608 - constants of ours, values are parameters
 # One index scan per lane finds the best free item; the four are compared by their priority now.
-_NEXT = f"""
-WITH best AS (
+_BEST = f"""
   SELECT c.* FROM unnest(%(lanes)s::text[]) lane(name) CROSS JOIN LATERAL (
-    SELECT r.id, r.base + %(w_sla)s * least(1.0, extract(epoch FROM clock_timestamp() - r.opened_at)
+    SELECT r.id, r.shell_file_id, r.base
+      + %(w_sla)s * least(1.0, extract(epoch FROM clock_timestamp() - r.opened_at)
       / nullif(extract(epoch FROM r.due_at - r.opened_at), 0)) AS priority
     FROM review_items r
     WHERE r.lane = lane.name AND {_IS_FREE} AND NOT (%(reviewer)s = ANY(r.skipped_by))
       AND r.id <> ALL(%(but)s::uuid[])
-    ORDER BY r.order_key DESC, r.id LIMIT 1 FOR UPDATE SKIP LOCKED) c
-)
+    ORDER BY r.order_key DESC, r.id LIMIT 1 {{lock}}) c
+"""  # noqa: S608 - constants of ours, values are parameters
+_PEEK = f"""
+SELECT best.id, best.shell_file_id FROM ({_BEST.format(lock="")}) best
+ORDER BY priority DESC, id LIMIT 1
+"""  # noqa: S608 - constants of ours, values are parameters
+_NEXT = f"""
+WITH best AS ({_BEST.format(lock="FOR UPDATE SKIP LOCKED")})
 UPDATE review_items r SET claimed_by = %(reviewer)s, claimed_until = {_UNTIL}
 WHERE r.id = (SELECT id FROM best ORDER BY priority DESC, id LIMIT 1)
 RETURNING r.id
@@ -260,12 +275,14 @@ def claim_review(item_id: UUID, reviewer: str) -> bool:
 
 def claim_next_review(reviewer: str, but: list[UUID]) -> UUID | None:
     """Claim the free item with the highest priority; `but` names items to leave out."""
-    with connection.cursor() as cursor:
-        parameters = _parameters(reviewer=reviewer, but=but)
-        parameters["lanes"] = ["overdue", *_SLAS]
-        cursor.execute(_NEXT, parameters)
-        row = cursor.fetchone()
+    row = _best(_NEXT, reviewer, but)
     return row[0] if row else None
+
+
+def peek_next_review(reviewer: str, but: list[UUID]) -> tuple[UUID, UUID] | None:
+    """Return item and record that `claim_next_review` would choose now; claims nothing."""
+    row = _best(_PEEK, reviewer, but)
+    return (row[0], row[1]) if row else None
 
 
 def hold_review(item_id: UUID, reviewer: str) -> HeldReview | None:
@@ -306,6 +323,14 @@ def sla_targets() -> dict[str, float]:
         "normal": scaled(settings.REVIEW_SLA_NORMAL_S),
         "low": scaled(settings.REVIEW_SLA_LOW_S),
     }
+
+
+def _best(statement: str, reviewer: str, but: list[UUID]) -> Any:
+    with connection.cursor() as cursor:
+        parameters = _parameters(reviewer=reviewer, but=but)
+        parameters["lanes"] = ["overdue", *_SLAS]
+        cursor.execute(statement, parameters)
+        return cursor.fetchone()
 
 
 def _parameters(**own: Any) -> dict[str, Any]:

@@ -63,9 +63,9 @@ def the_pages(record_id: UUID, enriched: UUID) -> dict[str, str]:
     first, second = calls[:2]
     return {
         "page": f"/admin/records/{record_id}/pages/5/",
-        "summary": f"/admin/records/{enriched}/summary/",
+        "summary": f"/admin/records/{enriched}/results/",
         "source": f"/admin/records/{enriched}/source/{entity.id}/",
-        "empty summary": f"/admin/records/{record_id}/summary/",
+        "empty summary": f"/admin/records/{record_id}/results/",
         "page after Pass 2": f"/admin/records/{enriched}/pages/1/",
         "call": f"/admin/calls/{second.id}/reading/",
         "compare": f"/admin/records/{record_id}/compare/replies/?a={first.id}&b={second.id}",
@@ -108,7 +108,7 @@ def test_a_result_opens_its_quote_beside_the_results(
     clinical_rows(Encounter.objects.filter(shell_file_id=record_id).earliest("encounter_index"))
     reviewer = logged_in(context, server, Role.REVIEWER)
     page = reviewer.page
-    page.goto(f"{server}/admin/records/{record_id}/summary/")
+    page.goto(f"{server}/admin/records/{record_id}/results/")
 
     page.locator(".s-list th a").first.focus()
     page.keyboard.press("Enter")
@@ -116,7 +116,7 @@ def test_a_result_opens_its_quote_beside_the_results(
     panel = page.locator("#source")
     expect(panel.locator(".v-quote")).to_have_text("metoprolol")
     expect(panel).to_be_focused()
-    assert page.url.endswith("/summary/")
+    assert page.url.endswith("/results/")
     assert reviewer.complaints == []
 
 

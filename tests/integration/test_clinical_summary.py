@@ -65,7 +65,7 @@ def _client(role: Role) -> Client:
     return client
 
 
-def _page(record_id: UUID, name: str = "record_summary", *args: object) -> str:
+def _page(record_id: UUID, name: str = "record_results", *args: object) -> str:
     answer = _client(Role.REVIEWER).get(reverse(f"admin:{name}", args=[record_id, *args]))
     assert answer.status_code == HTTPStatus.OK
     return answer.content.decode()
@@ -96,7 +96,7 @@ def test_page_and_command_show_supported_sentences_and_contradictions_alone() ->
 def test_each_reading_is_one_row_of_the_audit_and_needs_the_right() -> None:
     record_id = _record()
     before = audit_events().count()
-    url = reverse("admin:record_summary", args=[record_id])
+    url = reverse("admin:record_results", args=[record_id])
 
     refused = _client(Role.OPERATOR).get(url)
     after_refusal = audit_events().count()
@@ -171,7 +171,7 @@ def test_an_unknown_id_is_one_line(text: str) -> None:
 def test_an_unknown_record_is_not_found_and_no_reading() -> None:
     before = audit_events().count()
 
-    answer = _client(Role.REVIEWER).get(reverse("admin:record_summary", args=[uuid4()]))
+    answer = _client(Role.REVIEWER).get(reverse("admin:record_results", args=[uuid4()]))
 
     assert answer.status_code == HTTPStatus.NOT_FOUND
     assert audit_events().count() == before

@@ -54,7 +54,7 @@ def the_urls(record_id: UUID) -> dict[str, str]:
     return {
         "page": reverse("admin:record_page", args=[record_id, READ]),
         "image": reverse("admin:page_image", args=[record_id, READ]),
-        "summary": reverse("admin:record_summary", args=[record_id]),
+        "summary": reverse("admin:record_results", args=[record_id]),
         "call": reverse("admin:call_reading", args=[second.id]),
         "replies": reverse("admin:compare_replies", args=[record_id])
         + f"?a={first.id}&b={second.id}",

@@ -33,7 +33,7 @@ def _views(record: ShellFile) -> dict[str, str]:
         "record": reverse("admin:record", args=[record.id]),
         "encounter": reverse("admin:record", args=[record.id]) + encounter,
         "page": reverse("admin:record_page", args=[record.id, 1]),
-        "summary": reverse("admin:record_summary", args=[record.id]),
+        "summary": reverse("admin:record_results", args=[record.id]),
         "entities": reverse("admin:pipeline_entity_changelist") + f"?q={record.id}",
         "entity": reverse("admin:pipeline_entity_change", args=[entity.id]),
         "results": reverse("admin:pipeline_encounterresult_changelist") + f"?q={record.id}",

@@ -323,9 +323,11 @@ def test_an_action_without_its_right_is_written_down_as_refused(checked_url: Che
     assert response.status_code == FORBIDDEN
     (row,) = audit_events()
     assert (row.actor, row.result, row.reason) == (NO_ROLE, "refused", "")
-    assert row.action in {*checked_url.args, "retry", "abort", "upload"}
+    of_review = {f"review {name}" for name in (*checked_url.args, "claim")}
+    assert row.action in {*checked_url.args, "retry", "abort", "upload", *of_review}
     assert row.target_id in {"", *form.values(), *known.values()}
-    assert bool(row.target_id) == (checked_url.name in {"perform", "bulk_abort", "upload_close"})
+    named = {"perform", "bulk_abort", "upload_close", "review_act"}
+    assert bool(row.target_id) == (checked_url.name in named)
     assert "Jane" not in str(row.facts)
 
 

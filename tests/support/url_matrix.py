@@ -22,9 +22,18 @@ from observability.actions.preview_digest import preview_digest_of
 from observability.models import BulkItem, BulkOperation
 from observability.permissions import ROLES, Right, Role
 from pipeline.core.states import JobStatus, Step, WorkStatus
-from pipeline.models import Batch, Encounter, Job, Pause, ProviderCall, RecordBatch, ShellFile
+from pipeline.models import (
+    Batch,
+    Encounter,
+    Job,
+    Pause,
+    ProviderCall,
+    RecordBatch,
+    ReviewItem,
+    ShellFile,
+)
 from pipeline.operations.preview import RetryCandidate
-from pipeline.transitions import Scope
+from pipeline.transitions import Scope, open_review
 from tests.support.clinical_rows import clinical_rows
 from tests.support.incident_rows import OTHER_MODEL, an_incident
 from tests.support.large_rows import a_large_record
@@ -48,6 +57,7 @@ def holders(right: Right) -> frozenset[str]:
 
 
 PHI = holders(Right.READ_PHI)
+REVIEW = holders(Right.REVIEW)
 AUDIT = frozenset({"audit_events"})
 
 
@@ -91,7 +101,7 @@ PAGES = (
     CheckedUrl(name="records", query={"is": "failed"}),
     CheckedUrl(name="record", args=("record",), statements=22),
     CheckedUrl(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
-    CheckedUrl(name="record_summary", args=("record",), who=PHI, writes=AUDIT, statements=17),
+    CheckedUrl(name="record_results", args=("record",), who=PHI, writes=AUDIT, statements=17),
     CheckedUrl(name="source", args=("record", "entity"), who=PHI, writes=AUDIT, statements=16),
     # Without a format: an export reads its own snapshot, which a test that rolls back cannot open.
     CheckedUrl(
@@ -150,6 +160,11 @@ PAGES = (
         for action in HOLD_ACTIONS.values()
     ),
     CheckedUrl(name="upload", who=holders(Right.UPLOAD)),
+    CheckedUrl(name="reviews", who=REVIEW, statements=12),
+    CheckedUrl(name="reviews", query={"is": "free"}, who=REVIEW, statements=12),
+    CheckedUrl(name="reviews", query={"is": "closed"}, who=REVIEW, statements=12),
+    CheckedUrl(name="review_learning", who=REVIEW, statements=9),
+    CheckedUrl(name="review", args=("review",), who=REVIEW & PHI, writes=AUDIT, statements=27),
 )
 """Pages: they accept GET and HEAD only, and write only the tables in `writes`."""
 
@@ -187,6 +202,32 @@ ACTION_URLS = (
             answer=HTTPStatus.FOUND,
         )
         for action in HOLD_ACTIONS.values()
+    ),
+    CheckedUrl(name="review_next", form={}, who=REVIEW, answer=HTTPStatus.FOUND),
+    *(
+        CheckedUrl(
+            name="review_act",
+            args=("review", act),
+            form={"entity": "entity", "token": "token", "claim": "1", **form},
+            who=REVIEW,
+            answer=answer,
+        )
+        for act, form, answer in (
+            ("claim", {}, HTTPStatus.FOUND),
+            ("accept", {}, HTTPStatus.FOUND),
+            ("correct", {"was_dose": "", "dose": "50 mg"}, HTTPStatus.FOUND),
+            ("reject", {"reason": "1"}, HTTPStatus.FOUND),
+            # The record has no published encounter, flagged entities, and no such words.
+            ("move", {"encounter": "encounter"}, HTTPStatus.NOT_FOUND),
+            ("accept-all", {}, HTTPStatus.CONFLICT),
+            ("add", {"page": "1", "words": "no such words"}, HTTPStatus.BAD_REQUEST),
+            # The user does not hold the review, and the review is open.
+            ("renew", {}, HTTPStatus.CONFLICT),
+            ("give-back", {}, HTTPStatus.CONFLICT),
+            ("skip", {}, HTTPStatus.CONFLICT),
+            ("close", {}, HTTPStatus.CONFLICT),
+            ("reopen", {"reason": "as agreed"}, HTTPStatus.CONFLICT),
+        )
     ),
     CheckedUrl(name="upload_files", form={"token": "token"}, who=holders(Right.UPLOAD)),
     CheckedUrl(name="upload_batch", form={}, who=holders(Right.UPLOAD)),
@@ -236,6 +277,7 @@ def targets() -> dict[str, str]:
     an_item(operation, a_job(), position=0)
     record = a_large_record(encounters=1, batches=2, pages=3)
     entity = clinical_rows(Encounter.objects.get(shell_file_id=record))
+    open_review(record)
     key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
     ShellFile.objects.filter(id=record).update(storage_key=key)
     failed = Batch.objects.filter(status=WorkStatus.FAILED).values("id")
@@ -245,6 +287,8 @@ def targets() -> dict[str, str]:
     known = {
         "record": str(record),
         "entity": str(entity.id),
+        "encounter": str(entity.healthcare_encounter_id),
+        "review": str(ReviewItem.objects.get(shell_file_id=record).id),
         "call": str(lost[0].id),
         "next_call": str(lost[1].id),
         "batch": str(RecordBatch.objects.create().id),

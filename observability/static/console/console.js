@@ -60,6 +60,19 @@
     else live.prepend(cause);
   });
 
+  // An image that the page keeps (hx-preserve) is not requested again for the same page.
+  const IMAGE = /(<image\s+id="([\w-]+)"\s+)href="[^"]*"/g;
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { serverResponse } = event.detail;
+    event.detail.serverResponse = serverResponse?.replace(
+      IMAGE, (whole, head, id) => document.getElementById(id) ? head : whole,
+    );
+  });
+  // An image that could not be drawn is not kept.
+  document.addEventListener("error", (event) => {
+    if (event.target.matches?.("image[hx-preserve]")) event.target.removeAttribute("id");
+  }, true);
+
   // A click on a square of the map opens its page; keyboard users have the form beside the map.
   document.addEventListener("click", (event) => {
     const map = event.target.closest?.("[data-pages] path")?.closest("svg");
@@ -69,7 +82,8 @@
     location.assign(`${map.dataset.pages}?page=${Math.floor(at.y / 12) * 50 + Math.floor(at.x / 12) + 1}`);
   });
 
-  // Keys: a second key after "g" goes to a page.
+  // Keys: a second key after "g" goes to a page, after "r" and "m" it chooses of a list.
+  const SECOND = { g: "go", r: "reason", m: "move" };
   let before = "";
   const row = (step) => {
     const rows = all("[data-row]").filter((each) => each.querySelector("a"));
@@ -98,9 +112,13 @@
       return;
     }
     if (find("dialog[open]")) return;
-    const name = before === "g" ? "go" : "turn";
-    const link = find(`[data-${name}="${CSS.escape(event.key)}"]`);
+    const chosen = (name) => find(`[data-${name}="${CSS.escape(event.key)}"]:not([disabled])`);
+    const second = SECOND[before];
+    // After "g", no key means anything else; a reviewer who changes their mind after "r" goes on.
+    const link = second && chosen(second) || before !== "g" && chosen("turn") || null;
     before = event.key;
+    // A held key would decide about entities that the reviewer has not seen.
+    if (event.repeat && link?.matches("button, summary")) return;
     if (link) {
       event.preventDefault();
       link.click();

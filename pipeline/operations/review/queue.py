@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.db import transaction
+
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import ReviewItem, ReviewRound, ReviewStatus
 from pipeline.operations.review.decisions import not_held
-from pipeline.transitions import claim_next_review, claim_review, release_review
+from pipeline.transitions import (
+    claim_next_review,
+    claim_review,
+    hold_review,
+    peek_next_review,
+    release_review,
+)
 
 
 def next_item(reviewer: str, *, but: Sequence[UUID] = ()) -> UUID | None:
@@ -21,6 +29,14 @@ def next_item(reviewer: str, *, but: Sequence[UUID] = ()) -> UUID | None:
     `but` names items to leave out, such as the item in hand while the next one is loaded.
     """
     return claim_next_review(reviewer, list(but))
+
+
+def peek_next(reviewer: str, *, but: Sequence[UUID] = ()) -> tuple[UUID, UUID] | None:
+    """Return the item that `next_item` would claim, with its record; nothing is claimed.
+
+    The page of a review loads the first image of this item in advance.
+    """
+    return peek_next_review(reviewer, list(but))
 
 
 def claim(item_id: UUID, reviewer: str) -> None:
@@ -46,6 +62,17 @@ def claim(item_id: UUID, reviewer: str) -> None:
 def renew(item_id: UUID, reviewer: str) -> None:
     """Renew the own claim, also after its end if the item is free. Raises as `claim`."""
     claim(item_id, reviewer)
+
+
+def renew_held(item_id: UUID, reviewer: str) -> None:
+    """Renew a claim that has not ended.
+
+    Raises UserError (REVIEW_NOT_HELD, NOT_FOUND, STATE_CONFLICT).
+    """
+    with transaction.atomic():
+        held = hold_review(item_id, reviewer)
+    if held is None:
+        raise not_held(item_id)
 
 
 def release(item_id: UUID, reviewer: str, *, skips: bool = False) -> None:

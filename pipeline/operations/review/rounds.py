@@ -6,7 +6,7 @@ result until a person settles it in the third round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,7 @@ from pipeline.models import RESULTS, Entity, ReviewDecision, ReviewRound, Review
 from pipeline.operations.review.fields import Correction
 from pipeline.transitions import HeldReview
 from pipeline.transitions.review_decisions import Change
-from pipeline.transitions.reviews import OPINION, flagged_sql, waiting_sql
+from pipeline.transitions.reviews import OPINION, asks_first_sql, flagged_sql, waiting_sql
 
 OTHER_VALUES = "corrected otherwise"
 """The opinion that an entity, which the first reviewer corrected, has yet other values."""
@@ -33,6 +33,22 @@ _COUNT = """
 SELECT count(*), count(*) FILTER (WHERE {flagged})
 FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
 WHERE d.shell_file_id = %(record)s AND ({waiting})
+"""
+_ORDER = """
+SELECT d.id, d.page_number, {first} AS is_first,
+  coalesce({waiting}, false) AS is_waiting
+FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
+JOIN healthcare_encounters h ON h.id = d.healthcare_encounter_id
+WHERE d.shell_file_id = %(record)s
+ORDER BY is_first DESC, h.encounter_index, d.page_number, d.entity_index, d.id LIMIT %(most)s
+"""
+_COUNT_EACH = """
+SELECT r.id, count(d.id), count(d.id) FILTER (WHERE w.is_waiting),
+  count(d.id) FILTER (WHERE w.is_waiting AND {flagged})
+FROM review_items r JOIN pass1_entity_detections d ON d.shell_file_id = r.shell_file_id
+LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
+CROSS JOIN LATERAL (SELECT CASE WHEN r.round = 2 THEN {second} ELSE {first} END AS is_waiting) w
+WHERE r.id = ANY(%(items)s) GROUP BY r.id
 """
 
 
@@ -51,6 +67,59 @@ class WaitingEntity:
 
     entity_id: UUID
     is_flagged: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OrderedEntity:
+    """An entity of a record in the order of its review."""
+
+    entity_id: UUID
+    page: int
+    """1-based."""
+    is_first: bool
+    """Flagged or disputed, so listed before all others, also after its decision."""
+    is_waiting: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewCounts:
+    """How many entities a review has, and how many of them wait in its round."""
+
+    entities: int = 0
+    waiting: int = 0
+    flagged: int = 0
+    """Waiting entities that are flagged."""
+
+
+def in_order(
+    item_id: UUID, shell_file_id: UUID, review_round: int, most: int = 10_000
+) -> list[OrderedEntity]:
+    """Return the entities of a record, flagged ones first, then by their place.
+
+    A decision never moves an entity in this order.
+    """
+    statement = _ORDER.format(first=asks_first_sql("d", "c"), waiting=waiting_sql(review_round))
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"record": shell_file_id, "item": item_id, "most": most})
+        return [
+            OrderedEntity(entity_id=entity, page=page, is_first=first, is_waiting=waits)
+            for entity, page, first, waits in cursor.fetchall()
+        ]
+
+
+def counts_of(items: Collection[UUID]) -> dict[UUID, ReviewCounts]:
+    """Return the counts of reviews in one statement; a review without entities is left out."""
+    statement = _COUNT_EACH.format(
+        flagged=flagged_sql("d", "c"),
+        first=waiting_sql(1),
+        second=waiting_sql(2).replace("%(item)s", "r.id"),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"items": list(items)})
+        return {
+            item: ReviewCounts(entities=entities, waiting=waits, flagged=flagged)
+            for item, entities, waits, flagged in cursor.fetchall()
+        }
 
 
 def waiting(
