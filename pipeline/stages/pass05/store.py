@@ -32,6 +32,7 @@ from pipeline.models import (
     ShellFile,
     Summary,
 )
+from pipeline.models.insertion import insert_rows
 from pipeline.providers.schemas import FoundEncounter
 from pipeline.stages.pass05 import types
 from pipeline.stages.pass05.encounter_facts import iso_date
@@ -111,7 +112,7 @@ def plan(
                 for index, (first, last) in enumerate(_ranges(pages, chunk_pages))
                 if any(pages[n].text.strip() for n in range(first, last + 1))
             ]
-            Chunk.objects.bulk_create(chunks)
+            insert_rows(chunks)
             DiscoverySession.objects.filter(id=session.id).update(total_chunks=len(chunks))
             session.total_chunks = len(chunks)
         begin_discovery(lease, session.id)

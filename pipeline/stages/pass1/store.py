@@ -30,6 +30,7 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.fields import counted, milliseconds
+from pipeline.models.insertion import insert_rows
 from pipeline.models.work_tables import ENCOUNTER_COLUMNS
 from pipeline.providers.prompts import estimate_tokens
 from pipeline.providers.schemas import EntityReply
@@ -260,8 +261,8 @@ def _store_plan(
             for batch in planned
         ]
     with fenced(lease):
-        EncounterResult.objects.bulk_create(results)
-        Batch.objects.bulk_create(batches)
+        insert_rows(results)
+        insert_rows(batches)
 
 
 def _tokens(batches: Sequence[Batch]) -> tuple[int, int]:

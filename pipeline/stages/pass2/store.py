@@ -26,6 +26,7 @@ from pipeline.models import (
     ZoneResult,
     selectors,
 )
+from pipeline.models.insertion import insert_rows
 from pipeline.providers.prompts import estimate_tokens
 from pipeline.stages.entity_facts import KnownEntity, entities_by_encounter
 from pipeline.stages.pass2.zone_facts import ZoneFacts
@@ -52,7 +53,7 @@ def plan(
                 facts.add(zone, by_id)
     if missing.zones:
         with fenced(lease):
-            ZoneResult.objects.bulk_create(missing.zones, batch_size=500)
+            insert_rows(missing.zones)
         zones = _stored(lease)
     order = Encounter.objects.filter(shell_file_id=lease.shell_file_id).order_by("encounter_index")
     in_order = order.values_list("id", flat=True)

@@ -16,6 +16,7 @@ from pipeline.models import (
     Session,
     Summary,
 )
+from pipeline.models.insertion import insert_rows
 from pipeline.stages.entity_facts import EntitiesByEncounter, KnownEntity
 from pipeline.stages.pass3.selection import chosen, citable
 from pipeline.transitions import Lease, fenced
@@ -60,7 +61,7 @@ def plan(lease: Lease, entities: EntitiesByEncounter) -> list[NarrativeResult]:
         for index, (encounter, cited) in enumerate(pair for pair in told if pair[1])
     ]
     with fenced(lease):
-        NarrativeResult.objects.bulk_create(narratives, batch_size=500)
+        insert_rows(narratives)
     return narratives
 
 
