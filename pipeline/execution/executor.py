@@ -52,7 +52,7 @@ from pipeline.execution.step_work import AcceptedReply, GroupPublisher, StepWork
 from pipeline.execution.step_writer import FLUSH_S, StepWriter
 from pipeline.models import selectors
 from pipeline.models.work_tables import WORK_TABLES
-from pipeline.providers.base import Provider
+from pipeline.providers.base import Provider, Reply
 from pipeline.transitions import Failure, Lease
 
 logger = logging.getLogger(__name__)
@@ -239,7 +239,9 @@ class StepExecutor(Generic[W]):
         self._heartbeat.renew_when_overdue()
         return self._policy.admit(item, now)
 
-    def _call(self, item: CallItem, attempt: int, cancel: Cancel) -> AcceptedReply:
+    def _call(
+        self, item: CallItem, attempt: int, cancel: Cancel
+    ) -> AcceptedReply | fanout.Unchecked[AcceptedReply]:
         """Ask the provider about one split. Runs in a call thread; touches no row."""
         split = self._splits[item.key]
         encounter_id = split.row.encounter_id
@@ -257,6 +259,11 @@ class StepExecutor(Generic[W]):
             if error.code in {ErrorCode.REPLY_MISMATCH, ErrorCode.ENCOUNTER_NOT_FOUND}:
                 _log_mismatch(self._lease, split, error.code)
             raise
+        # The check computes for milliseconds; the next call need not wait for its end.
+        return fanout.Unchecked(lambda: self._checked(split, reply))
+
+    def _checked(self, split: Split[W], reply: Reply) -> AcceptedReply:
+        """Check a reply. Runs in the thread of the call; touches no row."""
         try:
             accepted = self._work.accept(split, reply.output)
             kept = self._replies.compressed(reply.output) if self._replies else b""

@@ -19,6 +19,7 @@ from pipeline.execution.fanout import (
     Failed,
     FanOut,
     Finished,
+    GroupSettled,
     Item,
     LateReply,
     Limits,
@@ -28,13 +29,15 @@ from pipeline.execution.fanout import (
     Stopped,
     Succeeded,
     Tick,
+    Unchecked,
 )
+from pipeline.execution.fanout.scheduler import Scheduler
 from pipeline.execution.fanout.thread_pool import ThreadExecutor
 
 PATIENCE_S = 120.0
 """Seconds that a test waits for an event before the test fails."""
 
-Call = Callable[[Item[int, int], int, threading.Event], str]
+Call = Callable[[Item[int, int], int, threading.Event], str | Unchecked[str]]
 
 
 def fan_out(call: Call, count: int, limits: Limits, **options: Any) -> FanOut[int, int, str]:
@@ -55,6 +58,66 @@ def test_as_many_calls_as_the_limit_run_at_the_same_time() -> None:
 
     assert len(names) == 24
     assert len(set(names)) == 8
+
+
+def test_a_call_starts_while_an_earlier_reply_is_checked() -> None:
+    third = threading.Event()
+
+    def check() -> str:
+        assert third.wait(PATIENCE_S)
+        return "checked"
+
+    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str | Unchecked[str]:
+        if item.key == 0:
+            return Unchecked(check)
+        if item.key == 2:
+            third.set()
+        assert third.wait(PATIENCE_S)
+        return "asked"
+
+    with fan_out(call, 3, Limits(calls=2)) as run:
+        results = {e.key: e.result for e in run.events() if isinstance(e, Succeeded)}
+
+    assert results == {0: "checked", 1: "asked", 2: "asked"}
+
+
+def test_what_a_check_raises_is_the_result_of_its_call() -> None:
+    def check() -> str:
+        raise ValueError("does not hold")
+
+    with fan_out(lambda *_: Unchecked(check), 1, Limits(calls=2)) as run:
+        events = list(run.events())
+
+    assert [type(e) for e in events] == [
+        Started,
+        AttemptFailed,
+        Failed,
+        GroupSettled,
+        Finished,
+    ]
+
+
+def test_no_call_starts_while_as_many_replies_as_the_limit_are_unchecked() -> None:
+    items = [Item(key=n, group=0, size=1) for n in range(9)]
+    scheduler: Scheduler[int, int, str] = Scheduler(
+        items, lambda *_: Fail(), limits=Limits(calls=2), now=0.0
+    )
+    first, second = scheduler.start_next(0.0), scheduler.start_next(0.0)
+    assert first is not None
+    assert second is not None
+    assert scheduler.start_next(0.0) is None
+
+    scheduler.answer(first.call_no)
+    third = scheduler.start_next(0.0)
+    scheduler.answer(second.call_no)
+    refused = scheduler.start_next(0.0)
+    scheduler.succeed(first.call_no, "", duration_s=1.0)
+    fourth = scheduler.start_next(0.0)
+
+    assert third is not None
+    assert refused is None
+    assert fourth is not None
+    assert scheduler.tick().in_flight == 3
 
 
 def test_threads_are_made_only_when_all_others_have_a_call() -> None:

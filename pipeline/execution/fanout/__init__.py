@@ -39,6 +39,7 @@ from pipeline.execution.fanout.thread_pool import (
     Clock,
     Executor,
     StopRequest,
+    Unchecked,
 )
 
 __all__ = [
@@ -73,4 +74,5 @@ __all__ = [
     "Stopped",
     "Succeeded",
     "Tick",
+    "Unchecked",
 ]

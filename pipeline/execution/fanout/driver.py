@@ -14,10 +14,11 @@ from pipeline.core.deadline import StepDeadline
 from pipeline.execution.fanout.events import Event, Finished, G, Item, K, Limits, R, Stopped
 from pipeline.execution.fanout.scheduler import Admit, Decide, Scheduler
 from pipeline.execution.fanout.thread_pool import (
+    Answered,
     CallFunction,
-    CallResult,
     Clock,
     Executor,
+    Message,
     StopRequest,
     SystemClock,
     ThreadExecutor,
@@ -29,6 +30,7 @@ class FanOut(Generic[K, G, R]):
 
     1. `with FanOut(items, call=…, decide=…) as run: for event in run.events(): …`
     2. `call(item, attempt, cancel)` runs in a call thread; an error that it raises is its result.
+       A call that returns `Unchecked` hands back its slot before its thread checks the reply.
     3. `decide(item, attempt, error, now)` and `admit(item, now)` run in the consumer's thread; what
        they raise leaves `events()`. `admit` returns None to start, or the seconds after which to
        ask again. It is asked about the first ready item only, right before the start.
@@ -134,11 +136,13 @@ class FanOut(Generic[K, G, R]):
         self._scheduler.abandon()
         self._executor.close()
 
-    def _take(self, messages: list[CallResult[R] | StopRequest]) -> None:
+    def _take(self, messages: list[Message[R]]) -> None:
         now = self._clock.monotonic()
         for message in messages:
             if isinstance(message, StopRequest):
                 self._scheduler.stop(message.reason, now=now, grace_s=message.grace_s)
+            elif isinstance(message, Answered):
+                self._scheduler.answer(message.call_no)
             elif message.error is not None:
                 self._scheduler.fail(
                     message.call_no, message.error, now=now, duration_s=message.duration_s

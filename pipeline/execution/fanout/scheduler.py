@@ -87,6 +87,8 @@ class Scheduler(Generic[K, G, R]):
         self._timers: list[tuple[float, int, Entry[K, G]]] = []
         # Every call has the same deadline, so the first in the dict is the first to be overdue.
         self._in_flight: dict[int, tuple[Call[K, G], Entry[K, G]]] = {}
+        self._checking: set[int] = set()
+        """Calls in flight that the provider has answered: their threads check the replies."""
         self._written_off: dict[int, Call[K, G]] = {}
         self._calls_made = 0
         self._unsettled = 0
@@ -122,6 +124,11 @@ class Scheduler(Generic[K, G, R]):
                 self._held_until = now + max(hold, MIN_HOLD_S)
                 return None
         return self._start(entry, now)
+
+    def answer(self, call_no: int) -> None:
+        """Record that the provider has answered a call, so that its slot is free."""
+        if call_no in self._in_flight:
+            self._checking.add(call_no)
 
     def succeed(self, call_no: int, result: R, *, duration_s: float) -> None:
         """Record that a call returned."""
@@ -213,7 +220,13 @@ class Scheduler(Generic[K, G, R]):
         self._line.push(entry, now)
 
     def _first_in_line(self) -> Entry[K, G] | None:
-        return None if len(self._in_flight) >= self._limits.calls else self._line.first()
+        checking = len(self._checking)
+        asking = len(self._in_flight) - checking
+        # Replies that come in faster than they are checked would fill the memory. With a limit of
+        # one, nothing overlaps.
+        if max(asking, checking) >= self._limits.calls:
+            return None
+        return self._line.first()
 
     def _start(self, entry: Entry[K, G], now: float) -> Call[K, G]:
         self._line.take(entry)
@@ -241,6 +254,7 @@ class Scheduler(Generic[K, G, R]):
 
     def _land(self, call_no: int) -> tuple[Call[K, G], Entry[K, G]]:
         call, entry = self._in_flight.pop(call_no)
+        self._checking.discard(call_no)
         self._line.land(entry)
         return call, entry
 
@@ -371,6 +385,7 @@ class Scheduler(Generic[K, G, R]):
         self.abandon()
         cut = {entry.item.key: call.call_no for call, entry in self._in_flight.values()}
         self._in_flight.clear()
+        self._checking.clear()
         for key, entry in self._entries.items():
             if not entry.settled:
                 self.events.append(Returned(key=key, call_no=cut.get(key)))

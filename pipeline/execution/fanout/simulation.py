@@ -12,7 +12,14 @@ from typing import Generic
 
 from pipeline.execution.fanout.events import G, Item, K, R
 from pipeline.execution.fanout.scheduler import Call
-from pipeline.execution.fanout.thread_pool import CallFunction, CallResult, Clock, StopRequest
+from pipeline.execution.fanout.thread_pool import (
+    CallFunction,
+    CallResult,
+    Clock,
+    Message,
+    StopRequest,
+    Unchecked,
+)
 
 
 class SimulatedClock:
@@ -67,7 +74,8 @@ class SimulatedExecutor(Generic[K, G, R]):
         error: BaseException | None = None
         took_s = self._latency(call.item, call.attempt)
         try:
-            result = self._call(call.item, call.attempt, call.cancel)
+            answer = self._call(call.item, call.attempt, call.cancel)
+            result = answer.check() if isinstance(answer, Unchecked) else answer
         except BaseException as exc:  # noqa: BLE001 - as in a real call thread
             error = exc
         outcome = CallResult(call_no=call.call_no, result=result, error=error, duration_s=took_s)
@@ -77,12 +85,12 @@ class SimulatedExecutor(Generic[K, G, R]):
         """Keep a request for the next wait."""
         self._posted.append(request)
 
-    def wait(self, timeout_s: float) -> list[CallResult[R] | StopRequest]:
+    def wait(self, timeout_s: float) -> list[Message[R]]:
         """Move the clock to what comes first, within `timeout_s`, and return all that is due."""
         if timeout_s > 0 and not self._posted:
             until = self._clock.now + timeout_s
             self._clock.now = max(self._clock.now, min([until, *[due[0] for due in self._due[:1]]]))
-        messages: list[CallResult[R] | StopRequest] = []
+        messages: list[Message[R]] = []
         while self._due and self._due[0][0] <= self._clock.now:
             _, _, what, outcome = heapq.heappop(self._due)
             if outcome is not None:

@@ -16,7 +16,18 @@ from typing import Generic, Protocol, TypeAlias
 from pipeline.execution.fanout.events import G, Item, K, R
 from pipeline.execution.fanout.scheduler import Call
 
-CallFunction: TypeAlias = Callable[[Item[K, G], int, threading.Event], R]
+
+@dataclass(frozen=True, slots=True)
+class Unchecked(Generic[R]):
+    """What a call returns whose provider has answered: `check` computes the result.
+
+    The slot of the call is free while its thread runs `check`.
+    """
+
+    check: Callable[[], R]
+
+
+CallFunction: TypeAlias = Callable[[Item[K, G], int, threading.Event], R | Unchecked[R]]
 
 
 class Clock(Protocol):
@@ -45,12 +56,22 @@ class CallResult(Generic[R]):
     duration_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The provider has answered a call, whose thread now checks the reply."""
+
+    call_no: int
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StopRequest:
     """A request to stop the run."""
 
     reason: str
     grace_s: float | None
+
+
+Message: TypeAlias = CallResult[R] | Answered | StopRequest
 
 
 class Executor(Protocol[K, G, R]):
@@ -64,7 +85,7 @@ class Executor(Protocol[K, G, R]):
         """Pass a request to the waiting thread; takes no lock."""
         ...
 
-    def wait(self, timeout_s: float) -> list[CallResult[R] | StopRequest]:
+    def wait(self, timeout_s: float) -> list[Message[R]]:
         """Return all that has come in, in order; block for at most `timeout_s` for the first."""
         ...
 
@@ -85,7 +106,7 @@ class ThreadExecutor(Generic[K, G, R]):
         self._clock = clock
         self._calls: SimpleQueue[Call[K, G] | None] = SimpleQueue()
         # SimpleQueue.put is re-entrant: a signal handler may call it inside our own get.
-        self._inbox: SimpleQueue[CallResult[R] | StopRequest] = SimpleQueue()
+        self._inbox: SimpleQueue[Message[R]] = SimpleQueue()
         self._threads = 0
         self._outstanding = 0
 
@@ -100,9 +121,9 @@ class ThreadExecutor(Generic[K, G, R]):
         """Pass a request to the waiting thread."""
         self._inbox.put(request)
 
-    def wait(self, timeout_s: float) -> list[CallResult[R] | StopRequest]:
+    def wait(self, timeout_s: float) -> list[Message[R]]:
         """Return all that has come in, blocking for at most `timeout_s` for the first."""
-        messages: list[CallResult[R] | StopRequest] = []
+        messages: list[Message[R]] = []
         try:
             messages.append(self._inbox.get(block=timeout_s > 0, timeout=max(timeout_s, 0)))
             while True:
@@ -136,6 +157,9 @@ class ThreadExecutor(Generic[K, G, R]):
         began = self._clock.monotonic()
         try:
             result = self._call(call.item, call.attempt, call.cancel)
+            if isinstance(result, Unchecked):
+                self._inbox.put(Answered(call.call_no))
+                result = result.check()
         except BaseException as exc:  # noqa: BLE001 - a lost outcome would never free its slot
             return self._outcome(call, began, error=exc)
         return self._outcome(call, began, result=result)
