@@ -10,7 +10,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection
 from django.db.models import Field, JSONField, Model
 from django.db.models.expressions import DatabaseDefault
@@ -33,7 +32,7 @@ def insert_rows(rows: Sequence[Model]) -> None:
         cursor.execute(
             f"INSERT INTO {table} ({names})"  # noqa: S608 - names come from the model
             f" SELECT {names} FROM jsonb_populate_recordset(NULL::{table}, %s::jsonb)",
-            [json.dumps(values, cls=DjangoJSONEncoder)],
+            [json.dumps(values, default=str)],
         )
 
 
