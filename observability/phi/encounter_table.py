@@ -12,12 +12,12 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from observability.phi.encounter_timeline import EncounterDays
-from pipeline.models import Encounter, Entity
+from pipeline.models import Encounter, Entity, ReviewVerdict
 
-_TO_REVIEW = (
+_TO_REVIEW = (Q(verdict=None) | Q(verdict=ReviewVerdict.DISPUTED)) & (
     ~Q(review_flags=[]) | Q(accepted=False) | (Q(enriched__isnull=False) & ~Q(enriched__flags=[]))
 )
-"""Entities that a person must check, for a reason of any pass."""
+"""Entities that a person must check, for a reason of any pass, and that wait for a decision."""
 
 
 @dataclass(frozen=True, kw_only=True)

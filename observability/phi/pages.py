@@ -17,7 +17,15 @@ from observability.phi.highlights import Box, boxes
 from pipeline.clinical.page_text.marks import HighlightRun, Place, halves, runs
 from pipeline.core.errors import ErrorCode
 from pipeline.documents import reader
-from pipeline.models import AlignmentKind, Entity, Page, PageSource, ShellFile, selectors
+from pipeline.models import (
+    AlignmentKind,
+    Entity,
+    Page,
+    PageSource,
+    ReviewVerdict,
+    ShellFile,
+    selectors,
+)
 from pipeline.stages.pass1.review_flags import Flag, in_words
 
 UNITS = 1000.0
@@ -88,6 +96,8 @@ class PageEntity:
     @property
     def is_doubted(self) -> bool:
         """Whether a person must check the entity, for a reason of any pass."""
+        if self.entity.verdict not in {None, ReviewVerdict.DISPUTED}:
+            return False
         return bool(self.reasons or (self.later and self.later.reasons))
 
 
@@ -182,6 +192,7 @@ def page_view(shell_file_id: UUID, number: int) -> PageView:
     last = record.page_count or record.pages_read
     to_review = (
         Entity.objects.filter(shell_file_id=shell_file_id, page_number__gt=number)
+        .filter(Q(verdict=None) | Q(verdict=ReviewVerdict.DISPUTED))
         .exclude(Q(review_flags=[]) & (Q(enriched=None) | Q(enriched__flags=[])))
         .order_by("page_number")
         .values_list("page_number", flat=True)

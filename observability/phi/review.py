@@ -18,6 +18,7 @@ from observability.actions.reviews import reviewer_names
 from observability.phi.review_fields import FormField, correction_fields
 from observability.phi.review_words import REASONS, VERDICTS, ReviewMark, mark_of
 from observability.phi.source import SourceView, source_view
+from pipeline.core.labels import pages
 from pipeline.models import (
     Encounter,
     Entity,
@@ -85,8 +86,18 @@ class ReviewEncounter:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReviewWarning:
+    """What the passes warn of, with the pages."""
+
+    message: str
+    first_page: int | None
+    pages: str
+    """`pages 3–5`; empty for a warning about the whole record."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class NextImage:
-    """The image of a page that the reviewer sees next."""
+    """The image of a page that the reviewer can see next."""
 
     record_id: UUID
     page: int
@@ -106,7 +117,7 @@ class ReviewPage:
     first_reviewer: str
     is_first_reviewer: bool
     incomplete_note: str
-    warnings: Sequence[str]
+    warnings: Sequence[ReviewWarning]
     entities: int
     waiting: int
     waiting_flagged: int
@@ -124,7 +135,8 @@ class ReviewPage:
     part_before: str
     """An entity of the part of the list before this part."""
     part_after: str
-    next_image: NextImage | None
+    images: Sequence[NextImage]
+    """Loaded in advance: the page of the next entity, and the page of the last decision."""
 
     @property
     def is_open(self) -> bool:
@@ -184,9 +196,14 @@ class ReviewPage:
 
 
 def review_page(
-    item_id: UUID, reviewer: str, chosen: UUID | None, posted: Mapping[str, str] | None = None
+    item_id: UUID,
+    reviewer: str,
+    chosen: UUID | None,
+    *,
+    last: UUID | None = None,
+    posted: Mapping[str, str] | None = None,
 ) -> ReviewPage:
-    """Read the page of a review; `posted` refills a refused form.
+    """Read the page of a review; `last` was decided last, `posted` refills a refused form.
 
     Raises ReviewItem.DoesNotExist, or Entity.DoesNotExist for an entity of another record.
     """
@@ -216,7 +233,7 @@ def review_page(
         first_reviewer=names.get(item.first_reviewer or "", ""),
         is_first_reviewer=item.first_reviewer == reviewer,
         incomplete_note=selectors.incomplete_note_of(record_id),
-        warnings=[str(each["message"]) for each in item.shell_file.warnings],
+        warnings=[_warning(each) for each in item.shell_file.warnings],
         entities=len(order),
         waiting=len(waiting),
         waiting_flagged=sum(each.is_first for each in waiting),
@@ -231,7 +248,7 @@ def review_page(
         following=str(following.entity_id) if following else "",
         part_before=_id(order, first - 1),
         part_after=_id(order, first + SHOWN),
-        next_image=_next_image(item, reviewer, order, at, following, len(waiting)),
+        images=_images(item, reviewer, order, at, following, len(waiting), last),
     )
 
 
@@ -273,6 +290,15 @@ def _rows(item: ReviewItem, order: Sequence[OrderedEntity], first: int, at: int)
         for number, each in enumerate(shown, start=first)
         if each.entity_id in known
     ]
+
+
+def _warning(warning: Mapping[str, Any]) -> ReviewWarning:
+    numbers = sorted(warning.get("pages") or ())
+    return ReviewWarning(
+        message=str(warning["message"]),
+        first_page=numbers[0] if numbers else None,
+        pages=pages(numbers) if numbers else "",
+    )
 
 
 def _encounters(record_id: UUID) -> list[ReviewEncounter]:
@@ -346,25 +372,31 @@ def _said(value: Any) -> str:
     return str(value).replace("_", " ")
 
 
-def _next_image(
+def _images(
     item: ReviewItem,
     reviewer: str,
     order: Sequence[OrderedEntity],
     at: int,
     following: OrderedEntity | None,
     waiting: int,
-) -> NextImage | None:
-    """Return the page of the next entity; near the end, the first page of the next record."""
+    last: UUID | None,
+) -> list[NextImage]:
+    """Return the pages to load in advance; near the end, the first page of the next record."""
     here = order[at].page if order else 0
-    if following is not None and following.page != here:
-        return NextImage(record_id=item.shell_file_id, page=following.page)
+    wanted = [following.page] if following else []
+    wanted += [each.page for each in order if each.entity_id == last]
+    found = [
+        NextImage(record_id=item.shell_file_id, page=page)
+        for page in dict.fromkeys(wanted)
+        if page != here
+    ]
     if waiting > NEAR_THE_END:
-        return None
-    found = queue.peek_next(reviewer, but=[item.id])
-    if found is None:
-        return None
-    first = in_order(*found, 1, most=1)
-    return NextImage(record_id=found[1], page=first[0].page) if first else None
+        return found
+    peeked = queue.peek_next(reviewer, but=[item.id])
+    first = in_order(*peeked, 1, most=1) if peeked else []
+    if peeked and first:
+        found.append(NextImage(record_id=peeked[1], page=first[0].page))
+    return found
 
 
 def _holder(item: ReviewItem, now: datetime) -> str:

@@ -21,7 +21,7 @@ from observability.phi.source import source_view
 from observability.views.decorators import PhiResponse, page, phi, reading
 from observability.views.render import render_page
 from pipeline.documents import reader
-from pipeline.models import Entity, Page, ProviderCall, RecordListItem, ShellFile
+from pipeline.models import Entity, Page, ProviderCall, RecordListItem, ReviewItem, ShellFile
 
 NO_IMAGE = "text/plain; charset=utf-8"
 
@@ -99,6 +99,7 @@ def results(request: HttpRequest, record_id: UUID) -> PhiResponse:
             f"Results of record {str(record_id)[:8]}",
             found=found,
             record_id=record_id,
+            review=ReviewItem.objects.filter(shell_file_id=record_id).first(),
         )
     return PhiResponse(
         response=response,

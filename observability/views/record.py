@@ -19,13 +19,14 @@ from observability.drilldown.text import COUNTED, hides, outline
 from observability.drilldown.timeline import timeline
 from observability.drilldown.tree import tree
 from observability.models import BulkItem
+from observability.permissions import Right
 from observability.views.decorators import page
 from observability.views.list_navigation import list_navigation
 from observability.views.render import render_page
 from observability.views.tree_html import tree_html
 from pipeline.core.labels import PASS_TITLES, StatusWord, counted, duration, plural
 from pipeline.core.states import IncidentState, Step, WorkStatus
-from pipeline.models import Incident, IncidentJob, Job, ShellFile
+from pipeline.models import Incident, IncidentJob, Job, ReviewItem, ShellFile
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.operations.preview import why_not_retried
 
@@ -70,6 +71,9 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         tone=tone,
         unpublished=unpublished,
         has_summary=any(each.id in _ENRICHING and _has_begun(each) for each in root.children),
+        review=ReviewItem.objects.only("id").filter(shell_file_id=record_id).first()
+        if request.user.has_perm(Right.REVIEW.permission)
+        else None,
         poll_s=POLL_S if status in MOVES else 0,
         expected=_expected(rows.job.id),
         open_incidents=[

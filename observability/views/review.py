@@ -217,9 +217,12 @@ def _shown(
     posted: Mapping[str, str] | None = None,
 ) -> PhiResponse:
     me = reviewer_of(request.user)  # type: ignore[arg-type]  # the page needs a right
+    last = _uuid(request.GET.get("last", ""))
     with reading():
         try:
-            view = review_page(item_id, me, chosen, posted if form == "correct" else None)
+            view = review_page(
+                item_id, me, chosen, last=last, posted=posted if form == "correct" else None
+            )
         except (ReviewItem.DoesNotExist, Entity.DoesNotExist):
             raise Http404 from None
         response = render_page(
@@ -235,7 +238,7 @@ def _shown(
             form=form,
             posted=posted or {},
             done=DONE.get(request.GET.get("said", ""), ""),
-            last=_uuid(request.GET.get("last", "")),
+            last=last,
             rejections=REJECTIONS,
             categories=CATEGORIES,
             category=(posted or {}).get("category") or _category(view),

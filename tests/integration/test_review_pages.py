@@ -497,7 +497,7 @@ def test_the_last_entities_load_the_first_page_of_the_next_review(reviewer: Clie
 
     page = reviewer.get(url_of(item))
 
-    image = page.context["view"].next_image
+    (image,) = page.context["view"].images
     assert (image.record_id, image.page) == (following.shell_file_id, 1)
     following.refresh_from_db()
     assert following.claimed_by is None

@@ -17,6 +17,7 @@ SECONDS: dict[str, int] = {
     "acceptance-outage": 45,
     "splitting": 40,
     "outage-story": 38,
+    "review-story": 40,
     "embedder": 30,
     "acceptance-throttled": 25,
     "acceptance-promises": 25,

@@ -104,6 +104,8 @@
       else find("[data-key=r]")?.click();
     },
   };
+  // The first key of a pair chose on a page that is gone.
+  document.addEventListener("htmx:afterSwap", () => { before = ""; });
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select, [contenteditable]");
     if (event.ctrlKey || event.metaKey || event.altKey) return;
