@@ -35,7 +35,7 @@ from pipeline.operations.review import queue
 from pipeline.operations.review.priority import PriorityPart, explained
 from pipeline.operations.review.rounds import OrderedEntity, in_order
 
-SHOWN = 100
+SHOWN = 50
 """Entities that the list shows at a time."""
 NEAR_THE_END = 5
 """With so few waiting entities, the first image of the next record is loaded in advance."""

@@ -17,7 +17,7 @@ from pipeline.operations.review.learning import PrecisionChange, precision_trend
 WEEKS = {"4": 4, "12": 12, "52": 52}
 """The lengths of time that the page offers, in weeks."""
 SHOWN = 200
-"""Rows of the table; what got worse comes first, then the lowest precision."""
+"""Rows of the table; what got worse comes first, then the most wrong entities."""
 COLUMNS = (
     "Category|Found by|Rule|Prompt|#Precision|By week|Change|#Accepted|#Corrected|#Rejected|#Added"
 )
@@ -55,6 +55,7 @@ def learning(request: HttpRequest) -> HttpResponse:
         columns=COLUMNS,
         left_out=max(0, len(trends) - SHOWN),
         worse=sum(trend.change is PrecisionChange.WORSE for trend in trends),
+        compared=sum(trend.change is not PrecisionChange.UNKNOWN for trend in trends),
         agreements=agreement(since),
         weeks=str(weeks),
         choices=[(key, f"{number} weeks") for key, number in WEEKS.items()],

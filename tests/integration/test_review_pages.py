@@ -188,7 +188,7 @@ def test_a_review_asks_the_same_for_10_and_for_200_entities(reviewer: Client) ->
     page, of_large = asked(reviewer, url_of(large))
 
     assert of_large == of_small <= REVIEW_STATEMENTS
-    assert len(page.context["view"].rows) == 100
+    assert len(page.context["view"].rows) == 50
     assert page.context["view"].entities == 200
 
 

@@ -62,7 +62,8 @@ class PrecisionChange(StrEnum):
     WORSE = "worse"
     BETTER = "better"
     SAME = "no clear change"
-    UNKNOWN = "too few verdicts"
+    UNKNOWN = "no comparison yet"
+    """One week alone, or too few verdicts."""
 
 
 FEWEST = 5
@@ -131,7 +132,10 @@ def wilson_interval(right: int, total: int) -> tuple[float, float]:
 
 
 def precision_trends(since: datetime) -> list[PrecisionTrend]:
-    """Return the weeks of each rule, engine, prompt and category; what got worse comes first."""
+    """Return the weeks of each rule, engine, prompt and category.
+
+    What got worse comes first, then the most wrong entities.
+    """
     groups: defaultdict[tuple[str, ...], list[LearnedPrecision]] = defaultdict(list)
     for week in precision_by_week(since):
         groups[week.category, week.engine, week.rule, week.prompt_version].append(week)
@@ -140,7 +144,7 @@ def precision_trends(since: datetime) -> list[PrecisionTrend]:
         trends,
         key=lambda each: (
             each.change is not PrecisionChange.WORSE,
-            1.0 if each.precision is None else each.precision,
+            -(each.corrected + each.rejected),
         ),
     )
 
