@@ -107,6 +107,8 @@ class ChaosEnvironment:
             path=self.folder / f"{size}.pdf",
             filename=f"record-{number}.pdf",
             idempotency_key=f"record-{number}",
+            # An owner of its own: the record boards and keeps replies, and reuses nothing.
+            owner=f"user:{number}",
         )
         received = tried(lambda: operator_actions.record_submit(submission))
         self.received.append(received)

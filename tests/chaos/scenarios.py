@@ -143,7 +143,20 @@ def _disk_full(chaos: ChaosEnvironment) -> Iterator[None]:
             USING ERRCODE = 'disk_full';
         END $$;
     """
-    tables = ("pass1_entity_detections", "provider_calls", "shell_file_pages")
+    tables = (
+        "shell_file_pages",
+        "provider_calls",
+        "kept_replies",
+        "pass1_entity_detections",
+        "pass1_5_code_candidates",
+        "pass2_zone_results",
+        "pass2_enriched_entities",
+        "record_list_items",
+        "pass3_narrative_results",
+        "pass3_narrative_sentences",
+        "review_items",
+        "extraction_flights",
+    )
     with (
         psycopg.connect(chaos.places.owner_url, autocommit=True) as owner,
         owner.cursor() as cursor,

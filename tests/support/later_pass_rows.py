@@ -106,6 +106,32 @@ MISPLACED: dict[str, str] = {
         JOIN ai_processing_sessions a ON a.id = item.processing_session_id
         WHERE a.shell_file_id = ANY(%(files)s) AND item.status = 'succeeded' AND NOT EXISTS (
           SELECT 1 FROM provider_calls p WHERE p.work_item_id = item.id AND p.accepted)""",
+    "reviews too many or too few": """
+        SELECT count(*) FROM job_queue j WHERE j.shell_file_id = ANY(%(files)s)
+          AND (SELECT count(*) FROM review_items r WHERE r.shell_file_id = j.shell_file_id)
+            <> (j.status IN ('completed', 'failed', 'dead', 'cancelled'))::int""",
+    "ended jobs that still hold the place of their file": """
+        SELECT count(*) FROM extraction_flights e JOIN job_queue j ON j.id = e.job_id
+        WHERE j.shell_file_id = ANY(%(files)s)
+          AND j.status IN ('completed', 'failed', 'dead', 'cancelled')""",
+    "passes of completed records that no later record can reuse": """
+        SELECT count(*) FROM job_queue j JOIN shell_files f ON f.id = j.shell_file_id
+        CROSS JOIN unnest(ARRAY['pages', 'pass05', 'pass1', 'pass2', 'pass3']) AS pass (step)
+        WHERE f.id = ANY(%(files)s) AND j.status = 'completed' AND f.owner <> '' AND NOT EXISTS (
+            SELECT 1 FROM record_reuses r WHERE r.shell_file_id = f.id)
+          AND NOT EXISTS (
+            SELECT 1 FROM processed_documents p WHERE p.shell_file_id = f.id AND p.step = pass.step)
+        """,
+    "succeeded items of an owner without a kept reply": """
+        SELECT count(*) FROM (
+          SELECT id, processing_session_id, status FROM pass1_batch_results
+          UNION ALL SELECT id, processing_session_id, status FROM pass2_zone_results
+          UNION ALL SELECT id, processing_session_id, status FROM pass3_narrative_results) item
+        JOIN ai_processing_sessions a ON a.id = item.processing_session_id
+        JOIN shell_files f ON f.id = a.shell_file_id
+        WHERE f.id = ANY(%(files)s) AND item.status = 'succeeded' AND f.owner <> '' AND NOT EXISTS (
+            SELECT 1 FROM record_reuses r WHERE r.shell_file_id = f.id)
+          AND NOT EXISTS (SELECT 1 FROM kept_replies k WHERE k.work_item_id = item.id)""",
 }
 """What must not be there, each with a statement that counts it for some records."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 SECONDS: dict[str, int] = {
+    "acceptance-reuse-kills": 90,
     "fault-matrix": 80,
     "acceptance-crashes": 75,
     "acceptance-chaos": 73,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from threading import Event, Thread
 from typing import Any
 from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
 
+from medproc.env import PROJECT_ROOT
 from pipeline.core.types import PageSlice
 from pipeline.models import Batch
 from pipeline.providers.local import LocalProvider
+from pipeline.providers.local.engine import placed_entities, read
 from pipeline.providers.local.local_reading import SecondReading
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass1 import second_reader
@@ -197,9 +201,50 @@ def test_a_models_reply_is_read_once_and_forgotten_after_publication() -> None:
         again = reader.take(batch, lambda: slices)
 
     assert first is not None
-    assert [e.name for e in first.entities] == ["Asthma"]
+    assert [e.name for e in first.entities()] == ["Asthma"]
     assert again is not first
     assert reading.call_count == 2
+
+
+def test_a_ready_reading_is_taken_while_another_batch_is_read() -> None:
+    """The executor's thread must keep its heartbeats while dozens of threads read."""
+    batch = Batch(id=uuid4(), ai_model_used="gemini-x")
+    reader = SecondReader()
+    slices = (PageSlice(page=1, start=0, text="Asthma."),)
+    reader.prepare(batch.id, lambda: slices)
+    is_reading, go_on = Event(), Event()
+
+    def slowly() -> Sequence[PageSlice]:
+        is_reading.set()
+        assert go_on.wait(60)
+        return slices
+
+    other = Thread(target=reader.prepare, args=(uuid4(), slowly), daemon=True)
+    other.start()
+    assert is_reading.wait(60)
+    taken: list[SecondReading | None] = []
+    taking = Thread(target=lambda: taken.append(reader.take(batch, lambda: slices)), daemon=True)
+
+    taking.start()
+    taking.join(20)
+
+    assert len(taken) == 1
+    go_on.set()
+    other.join()
+
+
+def test_a_reading_returns_the_entities_that_the_engine_reports() -> None:
+    text = (PROJECT_ROOT / "samples" / "visit.txt").read_text()
+    slices = (
+        PageSlice(page=1, start=0, text=text),
+        PageSlice(page=2, start=40, text="\ud800 Gout."),
+    )
+    state = read(slices)
+
+    found = SecondReading(slices).entities()
+
+    assert len(found) > 5
+    assert found == placed_entities(state, include_zones=True)
 
 
 def test_a_row_that_the_engine_does_not_understand_leaves_the_reply_alone_as_reader() -> None:
@@ -208,7 +253,7 @@ def test_a_row_that_the_engine_does_not_understand_leaves_the_reply_alone_as_rea
     quote = text.splitlines()[1]
     row = read_twice(text, "lab", quote, name="Potassium", value="4.1", unit="mmol/L")
 
-    assert [e.rule.endswith("not-understood.v1") for e in reading.entities] == [True]
+    assert [e.rule.endswith("not-understood.v1") for e in reading.entities()] == [True]
     assert "read_once" in row["review_flags"]
     assert not any(flag.startswith("disputed") for flag in row["review_flags"])
 

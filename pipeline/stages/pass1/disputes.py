@@ -59,7 +59,7 @@ def _paired(
 ) -> dict[int, FoundEntity]:
     """Pair each entity of a reply with the engine's entity of the same words, best pairs first."""
     by_page: defaultdict[int, list[tuple[Span, int, FoundEntity]]] = defaultdict(list)
-    for index, own in enumerate(reading.entities):
+    for index, own in enumerate(reading.entities()):
         start = own.start or 0
         by_page[own.page].append((Span(own.page, start, start + len(own.quote)), index, own))
     ranked = []
