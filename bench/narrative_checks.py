@@ -19,7 +19,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="seed of texts and alterations")
     parser.add_argument("--show", action="store_true", help="print wrong judgements")
     parser.add_argument(
-        "--prose", default="all", help="all, tuned, held, notes-tuned or notes-unseen"
+        "--prose",
+        default="all",
+        help="all, tuned, held, notes-tuned, notes-unseen, letters, letters-later or letters-last",
     )
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")

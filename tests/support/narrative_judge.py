@@ -30,6 +30,9 @@ PROSE = {
     "notes": (*narrative_notes.TUNED, *narrative_notes.UNSEEN),
     "notes-tuned": narrative_notes.TUNED,
     "notes-unseen": narrative_notes.UNSEEN,
+    "letters": narrative_notes.LETTERS,
+    "letters-later": narrative_notes.LETTERS_LATER,
+    "letters-last": narrative_notes.LETTERS_LAST,
     "all": (*narrative_prose.USED, *narrative_prose_more.USED, *narrative_prose_held.USED),
     "none": (),
 }
@@ -85,7 +88,7 @@ def judged(sentences: int, seed: int, *, prose: str = "all") -> CheckReport:
         if reasons:
             report.refused += 1
             report.wrong.append(f"refused: {text} {reasons}")
-        elif prose.startswith("notes"):
+        elif prose.startswith(("notes", "letters")):
             _alter_all(report, text, cited, rng)
         else:
             _alter(report, text, cited, rng)

@@ -1,4 +1,4 @@
-"""Sentences about five written notes, in the style of a model, with the entities of the notes.
+"""Sentences about fifteen written notes, in the style of a model, with the entities of the notes.
 
 The entities have the attributes that the local engine published about the notes. The sentences were
 written before their author read the words of the check.
@@ -14,7 +14,8 @@ from pipeline.clinical.facts import EntityFacts
 _FIXTURES = Path(__file__).parents[1] / "fixtures"
 FACTS: dict[str, EntityFacts] = {
     each["key"]: EntityFacts.of_json(each)
-    for each in json.loads((_FIXTURES / "narrative_notes.json").read_text(encoding="utf-8"))
+    for name in ("narrative_notes.json", "narrative_letters.json")
+    for each in json.loads((_FIXTURES / name).read_text(encoding="utf-8"))
 }
 
 
@@ -29,3 +30,9 @@ TUNED = _sentences("narrative_notes.txt")
 """Sentences by which the check was mended."""
 UNSEEN = _sentences("narrative_notes_unseen.txt")
 """Sentences that were written after the last change of the check, to measure the check."""
+LETTERS = _sentences("narrative_letters.txt")
+"""Sentences of discharge summaries, clinics and emergency departments, written in freer words."""
+LETTERS_LATER = _sentences("narrative_letters_later.txt")
+"""Sentences of other specialties, written after the check was mended by `LETTERS`."""
+LETTERS_LAST = _sentences("narrative_letters_last.txt")
+"""Sentences about the same entities, written after the last change of the check."""

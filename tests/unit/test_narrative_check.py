@@ -62,6 +62,16 @@ def test_finds_altered_sentences_about_notes_and_supports_unaltered_ones() -> No
 
 
 @pytest.mark.parametrize(
+    ("prose", "most_refused"), [("letters", 22), ("letters-later", 17), ("letters-last", 14)]
+)
+def test_finds_altered_sentences_of_letters(prose: str, most_refused: int) -> None:
+    report = judged(1_000, 1, prose=prose)
+
+    assert report.share_found >= 0.995, report.wrong
+    assert report.refused <= most_refused, report.wrong
+
+
+@pytest.mark.parametrize(
     ("text", "keys", "reason"),
     [
         ("Lisinopril 20 mg daily.", "lis", "number:20 mg"),

@@ -93,6 +93,7 @@ _COMMON_UNITS = (
 )
 _COMMON = frozenset(_COMMON_UNITS.split(" "))
 _ONLY_CITED = frozenset({"in", "c", "f", "u", "s", "l", "day", "days", "cap", "caps"})
+_RANGES = frozenset({"range", "ranges", "interval", "limits"})
 _LONGEST = 9
 
 
@@ -169,11 +170,18 @@ def read_amount(
     known = frozenset(units)
     join, second = "", ""
     unit, after = _unit(tokens, at, known)
-    if not unit:
+    if not unit and not _is_change(tokens, begin, at):
         join, second, at = _second(tokens, at)
         unit, after = _unit(tokens, at, known)
+    elif not unit:
+        # "From 50 to 25 mg" are two amounts with one unit.
+        unit, after = _unit(tokens, at + 2, known)[0], at
+    elif _is_range(tokens, begin):
+        join, second, at = _second(tokens, after)
+        other, end = _unit(tokens, at, known)
+        # "A range of 4.0% to 5.6%" is one range; "10 mg to 20 mg" are two amounts.
+        join, second, at = (join, second, end) if join == "-" and other == unit else ("", "", after)
     else:
-        # "10 mg to 20 mg" are two amounts; "1-2 tablets" is one.
         at = after
     at = max(at, after)
     printed = " ".join(t.text for t in tokens[begin:at])
@@ -189,6 +197,17 @@ def read_amount(
         ),
         at,
     )
+
+
+def _is_change(tokens: Sequence[SentenceToken], begin: int, at: int) -> bool:
+    """Return whether a number at `begin` is the first of `from 50 to 25 mg`."""
+    is_from = begin > 0 and tokens[begin - 1].text == "from" and not _is_range(tokens, begin)
+    follows = [t.text for t in tokens[at : at + 1]] == ["to"] and at + 1 < len(tokens)
+    return is_from and follows and tokens[at + 1].is_number
+
+
+def _is_range(tokens: Sequence[SentenceToken], begin: int) -> bool:
+    return any(t.text in _RANGES for t in tokens[max(0, begin - 3) : begin])
 
 
 def whole_amount(printed: str | None, unit: str | None = None) -> StatedAmount | None:

@@ -30,6 +30,10 @@ _MOST_RUNS = 40
 _LONGEST_RUN = 5
 """Numbers that one entity may have in a sentence: value, conversion, range, dose, strength."""
 _GOES_ON = {"continued", "continues", "continue", "remains", "ongoing", "maintained", "current"}
+_LISTS = {"includes", "included", "comprises", "lists", "contains", "for"}
+"""Last words of a heading, such as `medical history is notable for`."""
+_TAKES = {"takes", "take", "taking", "taken", "uses", "using", "used"}
+_GIVEN = {"given", "administered", "received", "receives"}
 _DENIAL_IN_NAME = {"no", "not", "without", "non", "negative", "never", "absent"}
 _SIDES = ("left", "right", "bilateral")
 _SEVERITIES = ("mild", "moderate", "severe")
@@ -128,6 +132,9 @@ def _of_one(told: ToldStatement, parts: Sequence[_Part], known: CitedEntity) -> 
     is_dosed = timed or told.purposes or any(i.kind is PartKind.AMOUNT for i, _ in parts)
     if is_dosed and "prn" in known.frequencies and "prn" not in timed:
         yield reason(UnsupportedReason.CERTAINTY, "as needed")
+    texts = [item.words for item, _ in parts if item.kind is PartKind.TEXT]
+    if len(texts) != len(set(texts)):
+        yield reason(UnsupportedReason.WORD, " ".join(texts[-1]))
     for item, _ in parts:
         if item.kind is PartKind.FREQUENCY and item.key not in known.frequencies:
             yield reason(UnsupportedReason.NUMBER, item.text)
@@ -167,6 +174,9 @@ def _verbs(told: ToldStatement, context: str, leads: bool) -> set[str]:
     if leads:
         events = [cue for cue in told.kinds("stopped", "started") if not _STATES & {*cue.words}]
         words.update(*(cue.words for cue in events))
+    if "since" in words and told.kinds("stopped"):
+        # "Stopped since March 5" names the day of the stop.
+        words = words - _START_CONTEXT | {"stopped"}
     return words
 
 
@@ -228,7 +238,7 @@ def _person(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
         yield reason(UnsupportedReason.PERSON, cues[0].text if cues else told.name.text)
         return
     for cue in cues:
-        general = cue.phrase.direction == "pre" or cue.text in _GENERAL_PERSONS
+        general = cue.phrase.direction in ("pre", "post") or cue.text in _GENERAL_PERSONS
         named = singular(tuple(word.removesuffix("'s") for word in cue.words))
         if not general and not known.quotes(named):
             yield reason(UnsupportedReason.PERSON, cue.text)
@@ -265,7 +275,8 @@ def _certainty(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
 
 def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Iterator[str]:
     historical = known.facts.temporality == "historical"
-    past = known.facts.category == "procedure" and known.is_before_the_visit
+    is_event = known.facts.category in ("procedure", "immunization")
+    past = is_event and known.is_before_the_visit
     ended = known.attribute("clinical_status") in ("resolved", "inactive", "remission")
     stopped = known.status == "stopped"
     relative = known.facts.experiencer in ("family", "other") and told.kinds("family", "other")
@@ -275,7 +286,10 @@ def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Ite
             said = known.attribute("clinical_status")
             if not (said == word or known.has((word,))):
                 yield reason(UnsupportedReason.STATUS, cue.text)
-        elif not (historical or past or stopped or ended):
+        elif not (historical or past or stopped or ended or _is_heading(cue, known)):
+            if relative and told.kinds("behind") and cue.words[-2:] == ("history", "of"):
+                # "A history of gout in her mother" is the family history.
+                continue
             yield reason(UnsupportedReason.TEMPORALITY, cue.text)
     family = [cue for cue in told.kinds("family") if "history" in cue.words]
     # "The father had a heart attack" names a past fact of a relative without a word for the past.
@@ -287,12 +301,25 @@ def _time(told: ToldStatement, known: CitedEntity, *, has_own_date: bool) -> Ite
         yield reason(UnsupportedReason.TEMPORALITY, told.kinds("planned")[0].text)
     if planned and not told.kinds("planned") and not told.kinds("hypothetical"):
         yield reason(UnsupportedReason.TEMPORALITY, told.name.text)
+    if planned and told.kinds("done"):
+        yield reason(UnsupportedReason.TEMPORALITY, told.kinds("done")[0].text)
     for cue in told.kinds("current"):
-        if historical or planned or ended or known.status in _NOT_TAKEN:
+        is_held = known.status == "on_hold" and bool(told.kinds("on_hold"))
+        if historical or planned or ended or (known.status in _NOT_TAKEN and not is_held):
             yield reason(UnsupportedReason.TEMPORALITY, cue.text)
     for cue in told.kinds("activity"):
         if not _is_active(known):
             yield reason(UnsupportedReason.TEMPORALITY, cue.text)
+
+
+def _is_heading(cue: SentencePart, known: CitedEntity) -> bool:
+    """Return whether a cue names the section that prints the condition: `medical history includes`.
+
+    Such a section also holds chronic conditions that the patient still has.
+    """
+    is_list = cue.words[-1] in _LISTS and "history" in cue.words
+    is_listed = known.facts.zone_type == "past_medical_history"
+    return is_list and is_listed and known.attribute("clinical_status") != "active"
 
 
 def _is_active(known: CitedEntity) -> bool:
@@ -333,11 +360,16 @@ def _status(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
         and not (status == "planned" and told.kinds("hypothetical"))
     ):
         yield reason(UnsupportedReason.STATUS, told.name.text)
+    if status in _NOT_TAKEN:
+        given = [cue for cue in told.kinds("done") if _GIVEN & set(cue.words)]
+        yield from (reason(UnsupportedReason.STATUS, cue.text) for cue in given)
     for cue in cues:
         kind = cue.phrase.kind
-        goes_on = bool(_GOES_ON & set(cue.words))
+        goes_on = bool((_GOES_ON | _TAKES) & set(cue.words))
         if kind == "active" and status not in ("active", "changed") and (goes_on or not said):
             yield reason(UnsupportedReason.STATUS, cue.text)
+        if cue.words[:2] == ("may", "be") and "prn" not in known.frequencies:
+            yield reason(UnsupportedReason.CERTAINTY, cue.text)
         if kind == "changed" and status != "changed":
             yield reason(UnsupportedReason.STATUS, cue.text)
         if kind == "started" and said - {"planned"}:
@@ -389,3 +421,8 @@ def _details(told: ToldStatement, known: CitedEntity) -> Iterator[str]:
                 fits = stated == name if stated else known.has((name,))
                 if not fits:
                     yield reason(UnsupportedReason.WORD, cue.text)
+    if known.attribute("laterality") in ("left", "right"):
+        # "Otitis media in the ears" tells both sides of a fact of one side.
+        for word in told.words:
+            if singular(word.words) != word.words and not set(word.words) & set(known.quote):
+                yield reason(UnsupportedReason.WORD, word.text)

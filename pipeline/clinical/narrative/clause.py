@@ -16,10 +16,9 @@ SCOPED = {
     "changed": "status", "in_error": "status", "active": "status",
 }  # fmt: skip
 """The dimension of each cue whose scope is several names."""
-NEAREST = {
-    "high", "low", "normal", "abnormal", "critical",
-    "left", "right", "bilateral", "mild", "moderate", "severe",
-}  # fmt: skip
+FLAGS = {"high", "low", "normal", "abnormal", "critical"}
+"""The cues that interpret a result."""
+NEAREST = FLAGS | {"left", "right", "bilateral", "mild", "moderate", "severe"}
 """The cues that act on the nearest name only."""
 
 
@@ -32,13 +31,15 @@ class NarrativeClause:
         cited: Sequence[CitedEntity],
         *,
         inherited: list[tuple[str, SentencePart]],
-        before: ToldStatement | None,
+        earlier: Sequence[list[ToldStatement]],
     ) -> None:
         self.items = items
         self.cited = cited
         self.inherited = inherited
         """The person of the clause before, for names without a person."""
-        self.before = before
+        self.earlier = earlier
+        """The names of each clause before that has names."""
+        self.before = earlier[-1][-1] if earlier else None
         """The last name of the clauses before."""
         self.told = [
             ToldStatement(name=item, at=at)

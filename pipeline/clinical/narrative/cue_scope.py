@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from pipeline.clinical.narrative.clause import NEAREST, SCOPED, NarrativeClause
+from pipeline.clinical.narrative.clause import FLAGS, NEAREST, SCOPED, NarrativeClause
 from pipeline.clinical.narrative.items import PartKind, SentencePart
+from pipeline.clinical.narrative.subjects import addition, spoken_of
 from pipeline.clinical.narrative.told import ToldStatement
 
 _TREATED = {"treated", "managed"}
 _ACTIVITIES = {"active", "ongoing", "existing"}
+_EVENTS = {
+    "performed", "done", "undergone", "obtained", "received", "receives", "given", "administered",
+    "underwent", "undergoes", "carried", "place", "had", "completed", "conducted", "got",
+}  # fmt: skip
+"""Words of a procedure that took place, or of a medication that was given."""
+_PAST_VERBS = {"had", "underwent", "received"}
 _PERSON_LINKS = {"in", "of", "by", "for", "from", "to"}
 
 
@@ -33,6 +40,24 @@ class CueScope:
         elif kind != "range":
             self._scope(at, item, kind, direction)
 
+    def attach_event(self, at: int, item: SentencePart) -> None:
+        """Attach a word such as `performed` to the names of which the clause tells the event."""
+        if item.kind not in (PartKind.FUNCTION, PartKind.VERB) or not _EVENTS & set(item.words):
+            return
+        names = [told for told in self._clause.told if told.at < at]
+        if not names:
+            names = self._up_to_addition(at)
+        if not self._clause.told and self._clause.before is not None:
+            names = spoken_of(self._clause, at) or [self._clause.before]
+        for told in names:
+            told.cues.append(("done", item))
+
+    def _up_to_addition(self, at: int) -> list[ToldStatement]:
+        """Return the names after a place, up to an addition: `, with MRI planned`."""
+        last = len(self._clause.items)
+        end = next((i for i in range(at, last) if addition(self._clause, i)), last)
+        return [told for told in self._clause.told if at < told.at < end]
+
     def _dating(self, at: int, item: SentencePart) -> None:
         """Set aside a word such as `since` or `effective` that no date follows."""
         for following in self._clause.items[at + 1 :]:
@@ -52,6 +77,10 @@ class CueScope:
             # "previously 5 mg" is about the dose; the context of the number says so.
             return
         dimension = SCOPED.get(kind, kind)
+        if item.text == "in the past" and self._follows_and(at):
+            # "gout and, in the past, had asthma": the words are about either condition.
+            self._clause.strays.append(item)
+            return
         if direction == "either":
             # "previously had", "denied having": without a name before, the cue acts ahead.
             leads = self._name_follows(at) or not any(told.at < at for told in self._clause.told)
@@ -62,7 +91,7 @@ class CueScope:
             direction = "pre"
         names = self._after(at, dimension) if direction == "pre" else self._back(at, dimension)
         direct = self._directly_after(at) if direction == "pre" and kind == "possible" else None
-        if direct is not None and len(names) > 1:
+        if direct is not None and len(names) > 1 and item.words[-1] != "include":
             # "possible gout and cellulitis" can tell the cellulitis as possible, or as certain.
             self._clause.strays.append(item)
         if not names and direction == "pre" and dimension == "status":
@@ -87,18 +116,25 @@ class CueScope:
                 if told.kinds("family", "other"):
                     told.cues.append(("joint", item))
 
+    def _follows_and(self, at: int) -> bool:
+        before = [item.text for item in self._clause.items[:at] if item.text != ","]
+        return before[-1:] == ["and"]
+
     def _amount_follows(self, at: int) -> bool:
         """Return whether only words such as `dose of` stand between a cue and an amount."""
         for item in self._clause.items[at + 1 :]:
             if item.kind is PartKind.AMOUNT:
                 return True
-            if item.kind is not PartKind.FUNCTION:
+            if item.kind not in (PartKind.FUNCTION, PartKind.VERB):
                 return False
         return False
 
     def _is_about_dose(self, at: int) -> bool:
         """Return whether the last name before a part is a medication."""
         before = [told for told in self._clause.told if told.at < at]
+        if not self._clause.told and self._clause.before is not None:
+            # "The previous dose was 10 mg" adds to the clause before.
+            before = [self._clause.before]
         return bool(before) and "medication" in self._categories(before[-1])
 
     def _precedes_all_names(self, at: int) -> bool:
@@ -134,7 +170,7 @@ class CueScope:
             item = self._clause.items[index]
             if item.kind is PartKind.NAME:
                 found.append(self._clause.told_at(index))
-            elif found and item.kind is PartKind.VERB:
+            elif found and (item.kind is PartKind.VERB or addition(self._clause, index)):
                 break
             elif found and dimension == "time" and self._begins_denial(item):
                 # "a history of gout and no evidence of stones"
@@ -164,19 +200,24 @@ class CueScope:
         """Return the names before a cue, back to the previous cue of the same dimension."""
         names = [told for told in self._clause.told if told.at < at]
         if not names:
-            return (
-                [self._clause.before]
-                if self._clause.before is not None and not self._clause.told
-                else []
-            )
+            if self._clause.told or self._clause.before is None:
+                return []
+            return spoken_of(self._clause, at) or [self._clause.before]
         if self._clause.items[at].in_brackets:
             return names[-1:]
         begin = self._clause.last_post.get(dimension, -1)
         self._clause.last_post[dimension] = at
+        added = [addition(self._clause, index) for index in range(begin + 1, at)]
+        if any(added):
+            return next(names for names in added if names)
         return [told for told in names if told.at > begin] or names[-1:]
 
     def _name_follows(self, at: int) -> bool:
-        for item in self._clause.items[at + 1 :]:
+        following = self._clause.items[at + 1 :]
+        if following and following[0].text in _PAST_VERBS:
+            # "previously had gout"
+            following = following[1:]
+        for item in following:
             if item.kind is PartKind.NAME:
                 return True
             if item.kind in (
@@ -195,20 +236,49 @@ class CueScope:
     def _nearest(self, at: int, item: SentencePart, *, kind: str = "") -> None:
         direct = self._directly_after(at)
         if direct is not None:
-            names = [direct]
+            names = self._joined(direct) if item.phrase.kind in FLAGS else [direct]
         else:
-            before = [told for told in self._clause.told if told.at < at]
-            names = (
-                before[-1:] if item.in_brackets or not before else self._clause.group(before[-1])
-            )
+            names = spoken_of(self._clause, at) or self._nearest_before(at, item)
         if not names:
-            names = [told for told in self._clause.told if told.at > at][:1]
+            names = self._headed(at, item)
         if not names and self._clause.before is not None:
             names = [self._clause.before]
         if not names:
             self._clause.strays.append(item)
         for told in names:
             told.cues.append((kind or item.phrase.kind, item))
+
+    def _nearest_before(self, at: int, item: SentencePart) -> list[ToldStatement]:
+        before = [told for told in self._clause.told if told.at < at]
+        if item.in_brackets or not before:
+            return before[-1:]
+        return self._clause.group(before[-1])
+
+    def _headed(self, at: int, item: SentencePart) -> list[ToldStatement]:
+        """Return the list that a cue heads: `elevated results were creatinine and potassium`."""
+        names = [told for told in self._clause.told if told.at > at]
+        return names if item.phrase.kind in FLAGS else names[:1]
+
+    def _joined(self, first: ToldStatement) -> list[ToldStatement]:
+        """Return the names that share an adjective: `elevated creatinine and potassium`.
+
+        An article, a verb or another cue begins a noun of its own.
+        """
+        names, separated = [first], False
+        for index in range(first.at + 1, len(self._clause.items)):
+            item = self._clause.items[index]
+            if item.kind is PartKind.NAME:
+                if not separated:
+                    break
+                names.append(self._clause.told_at(index))
+                separated = False
+            elif item.in_brackets:
+                continue
+            elif item.kind is PartKind.BREAK:
+                separated = True
+            elif separated or item.kind in (PartKind.VERB, PartKind.CUE):
+                break
+        return names
 
     def _directly_after(self, at: int) -> ToldStatement | None:
         for index in range(at + 1, len(self._clause.items)):
@@ -228,11 +298,11 @@ class CueScope:
         if before and self._is_behind(at):
             names = self._back(at, "person behind")
             for told in names:
-                told.cues.append((kind, item))
+                told.cues += [(kind, item), ("behind", item)]
                 if told.kinds("patient") and self._follows_has(told):
                     told.cues.append(("joint", item))
             return
-        names = self._after(at, "person")
+        names = [] if item.phrase.direction == "post" else self._after(at, "person")
         if not names:
             names = before
         if not names:

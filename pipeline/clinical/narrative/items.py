@@ -276,15 +276,20 @@ def _has_verb(items: Sequence[SentencePart], at: int) -> bool:
 
 def _is_verb(item: SentencePart) -> bool:
     return item.kind is PartKind.VERB or (
-        item.kind is PartKind.CUE and (item.phrase.begins_with_verb or item.text in _CUE_VERBS)
+        item.kind is PartKind.CUE
+        and (
+            item.phrase.begins_with_verb
+            or item.text in _CUE_VERBS
+            or (item.phrase.kind == "stopped" and item.words[-1] in _CUE_VERBS)
+        )
     )
 
 
 _CUE_VERBS = frozenset(
     {
-        "takes", "take", "continues", "continue", "uses", "denies", "deny", "denied", "declined",
-        "declines", "refused", "refuses", "lacks", "lacked", "began", "suspects", "avoids",
-        "reacts to",
+        "takes", "take", "taking", "continues", "continue", "uses", "denies", "deny", "denied",
+        "declined", "declines", "refused", "refuses", "lacks", "lacked", "began", "suspects",
+        "avoids", "reacts to",
     }
 )  # fmt: skip
 
@@ -302,18 +307,20 @@ def _begins_clause(
     """Return whether a separator is followed by a new predicate or a new subject."""
     if items[index].kind is not PartKind.BREAK or items[index].text not in (",", "and"):
         return False
-    if items[index].in_brackets or not any(item.kind is PartKind.NAME for item in clause):
+    has_name = any(item.kind is PartKind.NAME for item in clause)
+    has_verb = any(_is_verb(item) for item in clause)
+    if items[index].in_brackets or not (has_name or has_verb):
         return False
     at = index + 1
     while at < len(items) and (
         items[at].kind is PartKind.FUNCTION
-        or items[at].text == "and"
+        or items[at].text in ("and", "previously", "currently")
         or (items[at].kind is PartKind.CUE and items[at].phrase.kind == "patient")
     ):
         at += 1
-    if at < len(items) and _is_verb(items[at]):
+    if at < len(items) and _is_verb(items[at]) and has_name:
         return True
-    if not any(_is_verb(item) for item in clause):
+    if not has_verb:
         return False
     seen_name = False
     while at < len(items):

@@ -22,6 +22,8 @@ def other_orders(facts: EntityFacts) -> Iterator[tuple[str, ...]]:
     """Yield the names that put the site behind the head, for a name that contains its site."""
     words = words_of(facts.name)
     site = str(facts.attributes.get("body_site") or "")
+    if facts.category in _CATEGORIES:
+        yield from _site_first(words, words_of(site))
     if facts.category not in _CATEGORIES or _CLOSED & set(words) or not 1 < len(words) < 8:
         return
     places = {*words_of(site), *_SIDES}
@@ -34,6 +36,16 @@ def other_orders(facts: EntityFacts) -> Iterator[tuple[str, ...]]:
         head, last = rest[:-1], rest[-1]
         yield (*degrees, last, *head)
         yield from ((*degrees, *head, *link, last) for link in _LINKS)
+
+
+def _site_first(words: tuple[str, ...], site: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield `brain MRI` for `MRI of the brain`, for a name that ends with its site."""
+    for link in (("of", "the"), ("of",)):
+        tail = (*link, *site)
+        head = words[: -len(tail)]
+        if site and head and words[-len(tail) :] == tail and not _CLOSED & set(head):
+            yield (*site, *head)
+            yield (*head, *site)
 
 
 def _behind(degrees: list[str], rest: list[str], places: set[str]) -> Iterator[tuple[str, ...]]:

@@ -9,22 +9,15 @@ from pipeline.clinical.narrative.amounts import StatedAmount, number_of
 from pipeline.clinical.narrative.items import PartKind, SentencePart
 from pipeline.clinical.narrative.known import CitedEntity, NumberRole
 from pipeline.clinical.narrative.reasons import UnsupportedReason, reason
+from pipeline.clinical.narrative.text import words_of
 from pipeline.clinical.narrative.told import ToldStatement
 
-_FROM = {
-    "from",
-    "previous",
-    "prior",
-    "former",
-    "previously",
-    "instead",
-    "formerly",
-    "earlier",
-    "than",
-}
-_RISES = {"increased", "raised", "increase", "increasing", "doubled", "uptitrated", "rose", "up"}
+_PAST = {"previous", "prior", "former", "previously", "formerly", "earlier"}
+_FROM = _PAST | {"from", "instead", "instead of", "than"}
+_RISES = {"increased", "raised", "increase", "increasing", "doubled", "uptitrated", "rose", "up",
+          "escalated"}  # fmt: skip
 _FALLS = {"decreased", "reduced", "lowered", "decrease", "reduction", "decreasing", "halved",
-          "fell", "dropped", "down"}  # fmt: skip
+          "fell", "dropped", "down", "cut"}  # fmt: skip
 _DURATIONS = {"day", "week", "month"}
 _TWICE = {"doubled": Decimal(2), "halved": Decimal("0.5")}
 _FORMS = {"tablet", "tablets", "capsule", "capsules", "strength", "patch", "inhaler", "pill",
@@ -69,6 +62,8 @@ def _role(amount: StatedAmount, context: str, known: CitedEntity) -> NumberRole 
     if not amount.unit and after.strip() == "in" and known.facts.category == "vital":
         # "165 in" may be 165 inches.
         return reason(UnsupportedReason.UNIT, amount.printed)
+    if _counts_another_sign(amount, known):
+        return reason(UnsupportedReason.UNIT, amount.printed)
     for role, each in equal:
         if amount.unit == each.unit or (not amount.unit and role not in _NEEDS_UNIT):
             return role
@@ -77,6 +72,16 @@ def _role(amount: StatedAmount, context: str, known: CitedEntity) -> NumberRole 
     return reason(UnsupportedReason.UNIT, amount.printed)
 
 
+def _counts_another_sign(amount: StatedAmount, known: CitedEntity) -> bool:
+    """Return whether beats are counted as breaths, or the reverse; both print as `/min`."""
+    return any(
+        word in amount.printed and known.names & {words_of(name) for name in names}
+        for word, names in (("breath", _OF_BEATS), ("beat", _OF_BREATHS))
+    )
+
+
+_OF_BEATS = ("heart rate", "pulse")
+_OF_BREATHS = ("respiratory rate",)
 _NEEDS_UNIT = {
     NumberRole.DOSE,
     NumberRole.STRENGTH,
@@ -101,7 +106,9 @@ def _wanted(
         return set()
     if words & _FROM and known.status == "changed":
         return {NumberRole.PREVIOUS}
-    if "total" in words:
+    if words & _PAST and known.status == "active":
+        return {NumberRole.PREVIOUS}
+    if "total" in words or after.strip() == "total":
         return {NumberRole.DAILY}
     return {NumberRole.DOSE, NumberRole.STRENGTH, NumberRole.TIMING}
 

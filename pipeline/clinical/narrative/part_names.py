@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pipeline.clinical.narrative.clause import NEAREST, NarrativeClause
 from pipeline.clinical.narrative.items import PartKind, SentencePart
 from pipeline.clinical.narrative.known import singular
+from pipeline.clinical.narrative.subjects import spoken_of
 from pipeline.clinical.narrative.told import ToldStatement
 
 _LISTED = ("medication", "medicine", "drug", "therap", "treatment", "prescription")
+_SITE_LINKS = {"of", "in", "on", "the", "both"}
 _COPULAS = {"is", "are", "was", "were", "remains"}
 
 
@@ -22,8 +25,9 @@ class PartNames:
     def attach(self, at: int, item: SentencePart) -> None:
         """Attach a number, a frequency, a route or a text to a name."""
         numbers = item.kind is not PartKind.TEXT
-        if item.kind in (PartKind.FREQUENCY, PartKind.ROUTE) and self._heads_a_list(at):
-            for each in self._clause.told:
+        names = self._several(at, item, numbers=numbers)
+        if len(names) > 1:
+            for each in names:
                 each.parts.append((item, self._context(at)))
             return
         told = self._text_target(at, item) if item.kind is PartKind.TEXT else None
@@ -40,16 +44,26 @@ class PartNames:
         ):
             self._share(told, (item, context))
 
+    def _several(self, at: int, item: SentencePart, *, numbers: bool) -> list[ToldStatement]:
+        """Return the names of a part that is said of a list."""
+        if item.kind in (PartKind.FREQUENCY, PartKind.ROUTE) and self._heads_a_list(at):
+            return self._clause.told
+        if any(item.text == "respectively" for item in self._clause.items):
+            return []
+        return [told for told in spoken_of(self._clause, at) if self._fits(told, numbers=numbers)]
+
     def _heads_a_list(self, at: int) -> bool:
         """Return whether a part is said of a whole list: `oral medications include`."""
         told = self._clause.told
-        if not told or told[0].at < at or at + 1 >= len(self._clause.items):
+        if len(told) < 2 or told[0].at < at:
             return False
         between = self._clause.items[at + 1 : told[0].at]
+        # "By mouth, A and B are given": the part stands apart from the first name.
+        is_apart = any(item.kind in (PartKind.BREAK, PartKind.VERB) for item in between)
         is_noun = bool(between) and any(
             noun in word for word in between[0].text.split() for noun in _LISTED
         )
-        return is_noun and len(told) > 1
+        return is_apart or is_noun
 
     def attach_date(self, at: int, item: SentencePart) -> None:
         """Attach a date to the names after the date, or to the names before the date."""
@@ -89,6 +103,8 @@ class PartNames:
         """Attach a word to the nearest name whose entity has the word."""
         ahead = [told for told in self._clause.told if told.at > at]
         before = [told for told in self._clause.told if told.at < at]
+        if before and self._is_of(at, before[-1].at):
+            ahead = []
         choices = [*before[-1:], *ahead[:1]] or (
             [self._clause.before] if self._clause.before else []
         )
@@ -103,6 +119,8 @@ class PartNames:
                 # A quote may contain other names: its words must stand beside the name.
                 if own or (beside and known.has(item.words)):
                     told.words.append(item)
+                    if self._is_of_both(at):
+                        told.cues.append(("bilateral", item))
                     return
         self._clause.strays.append(item)
 
@@ -129,19 +147,41 @@ class PartNames:
                 return
 
     def pair_respectively(self) -> None:
-        """Give the numbers of a list to the names of a list, in order."""
-        if not any(item.text == "respectively" for item in self._clause.items):
+        """Give the numbers or dates of a list to the names of a list, in order."""
+        marks = [item for item in self._clause.items if item.text == "respectively"]
+        if not marks:
             return
-        names = [told for told in self._clause.told if self._fits(told, numbers=True)]
-        amounts = [p for told in names for p in told.parts if p[0].kind is PartKind.AMOUNT]
-        if len(names) != len(amounts) or not amounts:
-            self._clause.strays.append(
-                next(i for i in self._clause.items if i.text == "respectively")
-            )
-            return
-        for told, amount in zip(names, amounts, strict=True):
-            told.parts = [p for p in told.parts if p[0].kind is not PartKind.AMOUNT]
-            told.parts.append(amount)
+        numbered = [told for told in self._clause.told if self._fits(told, numbers=True)]
+        amounts = self._in_order(PartKind.AMOUNT)
+        dates = self._in_order(PartKind.DATE)
+        if amounts and not dates and len(amounts) == len(numbered):
+            self._pair(numbered, amounts)
+        elif dates and not amounts and len(dates) == len(self._clause.told):
+            self._pair(self._clause.told, dates)
+        else:
+            self._clause.strays += marks[:1]
+
+    def share_routes(self) -> None:
+        """Give a route before a list to its names without a route: `oral aspirin and warfarin`."""
+        for at, (item, following) in enumerate(pairwise(self._clause.items)):
+            if item.kind is not PartKind.ROUTE or following.kind is not PartKind.NAME:
+                continue
+            for told in self._clause.told:
+                is_dosed = any(p.kind is PartKind.AMOUNT for p, _ in told.parts)
+                has_route = any(p.kind is PartKind.ROUTE for p, _ in told.parts)
+                if told.at > at and is_dosed and not has_route:
+                    told.parts.append((item, self._context(at)))
+
+    def _in_order(self, kind: PartKind) -> list[tuple[SentencePart, str]]:
+        """Return the numbers or dates of the clause, each once."""
+        found = {id(item): (item, text) for each in self._clause.told for item, text in each.parts}
+        return [found[id(i)] for i in self._clause.items if i.kind is kind and id(i) in found]
+
+    @staticmethod
+    def _pair(names: list[ToldStatement], parts: list[tuple[SentencePart, str]]) -> None:
+        for told, part in zip(names, parts, strict=True):
+            told.parts = [p for p in told.parts if p[0].kind is not part[0].kind]
+            told.parts.append(part)
 
     def _target(self, at: int, *, numbers: bool) -> ToldStatement | None:
         """Return the name that a part belongs to."""
@@ -238,6 +278,17 @@ class PartNames:
             if item.kind is not PartKind.FUNCTION and item.text != ",":
                 return False
         return False
+
+    def _is_of(self, at: int, name: int) -> bool:
+        """Return whether a word tells the site of the name before: `cancer of the colon`."""
+        between = self._clause.items[name + 1 : at]
+        return bool(between) and all(
+            item.text in _SITE_LINKS or item.kind is PartKind.WORD for item in between
+        )
+
+    def _is_of_both(self, at: int) -> bool:
+        """Return whether a word tells both sides: `in both ears`, `in each ear`."""
+        return any(item.text in ("both", "each", "all") for item in self._clause.items[:at][-2:])
 
     def _is_beside(self, at: int, name: int) -> bool:
         """Return whether only words of one phrase stand between a word and a name."""

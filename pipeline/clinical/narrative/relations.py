@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pipeline.clinical.narrative.clause import NarrativeClause
+from pipeline.clinical.narrative.clause import FLAGS, NarrativeClause
 from pipeline.clinical.narrative.items import PartKind, SentencePart
+from pipeline.clinical.narrative.subjects import addition
 
 _LINKS = {"on", "in", "via", "into", "per", "through", "of", "against", "among"}
 """Prepositions that put one name in relation to another."""
@@ -20,7 +21,8 @@ _OTHER_SUBJECTS = {
     "findings", "symptom", "symptoms", "complaint", "complaints", "condition", "conditions",
     "problem", "problems", "diagnoses", "medications", "medicines", "drugs", "tests", "testing",
     "studies", "study", "panel", "lab", "labs", "laboratory", "vital", "vitals", "signs",
-    "procedure", "procedures", "surgery", "operation", "presentation",
+    "procedure", "procedures", "surgery", "operation", "presentation", "result", "results",
+    "allergies", "reactions", "values", "levels", "vaccines", "immunizations",
 }  # fmt: skip
 """Nouns that tell of more than the names before, in a clause without a name."""
 _TREATMENTS = {
@@ -32,7 +34,10 @@ _SHOWS = {
     "demonstrated", "reads", "read", "exhibits", "exhibited", "displays", "displayed",
     "states", "stated", "measures", "contains",
 }  # fmt: skip
+_DETERMINERS = {"of", "the", "her", "his"}
+_COPULAS = {"is", "are", "was", "were", "been", "remains"}
 _VISITS = {"seen", "evaluated", "assessed", "visit", "encounter", "admission-date", "checked"}
+_ALLERGIES = ("allerg", "intolerance", "hypersensitivity", "exposure")
 _TREATED = {"medication"}
 _PROBLEMS = {"condition", "symptom"}
 _SEEN_IN = {"procedure", "lab", "vital"}
@@ -52,13 +57,46 @@ def relations(clause: NarrativeClause) -> Iterator[SentencePart]:
                 or (item.text == "for" and _is_reason(clause, at))
                 or (item.text == "as" and _is_because(items, at))
                 or (item.text in _TREATMENTS and _is_called_treatment(clause, at))
+                or (item.text == "despite" and _is_despite(clause))
+                or (item.text == "instead of" and not _is_amount(items[at + 1 :]))
+                or (item.text == "then" and not _is_step(items, at))
+                or (item.text in ("all", "any") and _is_general(items, at))
             )
         elif item.kind is PartKind.VERB:
             is_stray = item.text in _SHOWS and _shows(clause, at)
+        elif item.phrase.kind == "allergy":
+            is_stray = item.phrase.direction == "either" and _brings(clause, at)
+        elif item.phrase.kind in FLAGS:
+            is_stray = _is_said_of_all(clause, at)
         else:
             is_stray = item.kind is PartKind.MARK and _treats(clause, at)
         if is_stray:
             yield item
+
+
+def _is_step(items: Sequence[SentencePart], at: int) -> bool:
+    """Return whether `then` joins two doses; otherwise `then` orders two facts in time."""
+    following = [item for item in items[at + 1 :] if item.kind is not PartKind.FUNCTION][:2]
+    kinds = [item.kind for item in following]
+    return bool(kinds) and (kinds[0] is PartKind.AMOUNT or kinds[1:] == [PartKind.AMOUNT])
+
+
+def _is_amount(items: Sequence[SentencePart]) -> bool:
+    return bool(items) and items[0].kind is PartKind.AMOUNT
+
+
+def _is_general(items: Sequence[SentencePart], at: int) -> bool:
+    """Return whether `all` or `any` tells of more than the names: `all results were normal`."""
+    following = [i.text for i in items[at + 1 : at + 5] if i.text not in _DETERMINERS]
+    return bool(following) and following[0] in _OTHER_SUBJECTS
+
+
+def _is_said_of_all(clause: NarrativeClause, at: int) -> bool:
+    """Return whether a flag is said of a noun such as `results`, and of no name."""
+    if not clause.told or clause.told[0].at < at or clause.told[0].at == at + 1:
+        return False
+    before = [item.text for item in clause.items[:at] if item.text not in ("all", "both", "each")]
+    return bool(_COPULAS & {*before[-1:]}) and bool(_OTHER_SUBJECTS & {*before})
 
 
 def _links(clause: NarrativeClause, at: int) -> bool:
@@ -103,8 +141,35 @@ def _treats(clause: NarrativeClause, at: int) -> bool:
         (first & _PROBLEMS and second & _TREATED)
         or (first & _TREATED and second & _PROBLEMS)
         # ICD-10-CM reads "diabetes with kidney disease" as diabetic kidney disease.
-        or (clause.items[at].text == "with" and first == second == {"condition"})
+        or (
+            clause.items[at].text == "with"
+            and first == second == {"condition"}
+            and not _begins_statement(clause, at)
+        )
     )
+
+
+def _begins_statement(clause: NarrativeClause, at: int) -> bool:
+    """Return whether `with` adds a statement: `with a history of asthma`."""
+    if addition(clause, at):
+        return True
+    for item in clause.items[at + 1 :]:
+        if item.kind is PartKind.CUE and item.phrase.kind in ("history", "possible", "negation"):
+            return True
+        if item.kind is not PartKind.FUNCTION:
+            return False
+    return False
+
+
+def _brings(clause: NarrativeClause, at: int) -> bool:
+    """Return whether one name brings about another: `penicillin allergy leads to asthma`."""
+    is_noun = clause.items[at].text.startswith(_ALLERGIES)
+    return not is_noun and bool(_names_before(clause, at)) and _name_after(clause, at) is not None
+
+
+def _is_despite(clause: NarrativeClause) -> bool:
+    """Return whether `despite` could tell that a treatment fails."""
+    return any(_categories(clause, told.name) - _PROBLEMS for told in clause.told)
 
 
 def _is_purpose(clause: NarrativeClause, at: int) -> bool:

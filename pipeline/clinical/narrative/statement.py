@@ -23,20 +23,20 @@ def statement_of(items: Sequence[SentencePart], cited: Sequence[CitedEntity]) ->
     statement = ToldText()
     person: list[tuple[str, SentencePart]] = []
     dates: list[tuple[SentencePart, str]] = []
-    last: ToldStatement | None = None
+    earlier: list[list[ToldStatement]] = []
     for fresh, parts in clauses_of(items):
         if fresh:
             person, dates = [], []
         begins_with_name = _first(parts) is PartKind.NAME
         clause = NarrativeClause(
-            parts, cited, inherited=[] if begins_with_name else person, before=last
+            parts, cited, inherited=[] if begins_with_name else person, earlier=earlier
         )
         _read(clause, dates)
         statement.told += clause.told
         statement.strays += clause.strays
         if clause.told:
-            last = clause.told[-1]
-            person = [(k, i) for k, i in last.cues if k in ("family", "other")]
+            earlier = [*earlier, clause.told]
+            person = [(k, i) for k, i in clause.told[-1].cues if k in ("family", "other")]
             # "Family history includes stroke in the father but no cancer" denies no cancer of the
             # father alone.
             person = [each for each in person if each[1].phrase.direction == "pre"] or person
@@ -55,6 +55,7 @@ def _read(clause: NarrativeClause, dates: list[tuple[SentencePart, str]]) -> Non
     """Attach every part of the clause to a name; `dates` is for names without a date."""
     cues, names = CueScope(clause), PartNames(clause)
     for at, item in enumerate(clause.items):
+        cues.attach_event(at, item)
         if item.kind is PartKind.CUE:
             cues.attach(at, item)
         elif item.kind is PartKind.DATE:
@@ -74,6 +75,7 @@ def _read(clause: NarrativeClause, dates: list[tuple[SentencePart, str]]) -> Non
             each.cues += clause.inherited
         if not each.dates and not any(i.kind is PartKind.DATE for i, _ in each.parts):
             each.dates = list(dates)
+    names.share_routes()
     names.pair_respectively()
     cues.set_aside_choices()
 

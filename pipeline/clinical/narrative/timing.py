@@ -20,10 +20,11 @@ _FREQUENCIES = {
     "4/d": "four times daily|four times a day|four times per day|qid|qds|q.i.d."
     "|4 times daily|4 times a day|4 times per day|4x daily",
     "1/2d": "every other day|qod|q.o.d.|on alternate days|every 2 days|every two days",
-    "1/wk": "weekly|once weekly|once a week|every week|once per week|qwk|q week",
+    "1/wk": "weekly|once weekly|once a week|every week|each week|once per week|qwk|q week"
+    "|once every week",
     "2/wk": "twice weekly|twice a week|two times a week|2 times a week|2 times weekly",
     "3/wk": "three times a week|three times weekly|3 times a week|3 times weekly",
-    "1/mo": "monthly|once monthly|once a month|every month",
+    "1/mo": "monthly|once monthly|once a month|every month|each month",
     "hs": "at bedtime|qhs|hs|before bed|at bed time|every night at bedtime|nightly at bedtime",
     "night": "nightly|every night|at night|each night|qpm nightly|once nightly",
     "morning": "every morning|in the morning|each morning|qam|q am|once every morning",

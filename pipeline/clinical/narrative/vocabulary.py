@@ -13,6 +13,7 @@ from pipeline.clinical.narrative.text import tokens_of
 
 _LIST = Path(__file__).with_name("words.txt")
 _ALTERNATIVES = re.compile(r"\(([^)]*)\)")
+_BE = ("is", "are", "was", "were")
 _AT_A_VISIT = ("", "during the ", "during a ", "during an ", "during this ")
 
 
@@ -55,7 +56,15 @@ def _each(row: str, direction: str) -> Iterator[str]:
         parts = [part.split("|") for part in _ALTERNATIVES.split(phrase)]
         for chosen in product(*parts):
             for before in _AT_A_VISIT if direction == "encounter" else ("",):
-                yield before + "".join(chosen).strip()
+                yield from _forms(before + "".join(chosen).strip(), direction)
+
+
+def _forms(phrase: str, direction: str) -> Iterator[str]:
+    """Yield a phrase, and a predicate in singular and plural, present and past: `are pending`."""
+    yield phrase
+    verb, _, rest = phrase.partition(" ")
+    if direction == "post" and verb in _BE and rest:
+        yield from (f"{each} {rest}" for each in _BE if each != verb)
 
 
 @cache
