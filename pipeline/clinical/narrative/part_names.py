@@ -58,7 +58,7 @@ class PartNames:
         if len(told) < 2 or told[0].at < at:
             return False
         between = self._clause.items[at + 1 : told[0].at]
-        # "By mouth, A and B are given": the part stands apart from the first name.
+        # "By mouth, A and B are given": a separator is between the part and the first name.
         is_apart = any(item.kind in (PartKind.BREAK, PartKind.VERB) for item in between)
         is_noun = bool(between) and any(
             noun in word for word in between[0].text.split() for noun in _LISTED
