@@ -31,6 +31,7 @@ from pipeline.models import (
     ShellFile,
     selectors,
 )
+from pipeline.models.outdated import StaleResults, stale_results
 
 LIST_TITLES = {
     "problem": "Problems",
@@ -53,6 +54,8 @@ class SummarySentence:
     """Pages of the cited entities."""
     sources: tuple[tuple[int, str], ...] = ()
     """Each page with the first cited entity on the page."""
+    is_outdated: bool = False
+    """A reviewer has rejected, corrected or moved a cited entity since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +96,9 @@ class ListEntry:
     """Their ids, in the same order."""
     contradictions: tuple[str, ...]
     entity_ids: tuple[str, ...]
+    is_outdated: bool = False
+    """A reviewer has rejected, corrected or moved an entity since; the list is built again when
+    the review closes."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -175,7 +181,7 @@ def _with_iso_days(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
-    """Return the results of a record, in twelve statements for any record.
+    """Return the results of a record, in fourteen statements for any record.
 
     Raises ShellFile.DoesNotExist.
     """
@@ -192,6 +198,7 @@ def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
         flagged += bool(flags)
         if code:
             counts[f"{system}|{code}", display or ""] += 1
+    stale = stale_results(shell_file_id)
     return ClinicalSummary(
         shell_file_id=str(shell_file_id),
         incomplete_note=selectors.incomplete_note_of(shell_file_id),
@@ -199,8 +206,8 @@ def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
         warnings=tuple(str(each["message"]) for each in record.warnings),
         reused=_reused(shell_file_id),
         encounters=tuple(encounters),
-        narratives=_narratives(shell_file_id, indexes),
-        lists=_lists(shell_file_id, indexes, displays=dict(counts.keys())),
+        narratives=_narratives(shell_file_id, indexes, stale),
+        lists=_lists(shell_file_id, indexes, dict(counts.keys()), stale),
         codes=tuple(
             CodeCount(code=code, display=display, entities=number)
             for (code, display), number in counts.most_common(CODES_SHOWN)
@@ -224,17 +231,19 @@ def _reused(shell_file_id: UUID) -> tuple[str, ...]:
     return tuple(map(str, ids))
 
 
-def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrative, ...]:
+def _narratives(
+    shell_file_id: UUID, indexes: dict[UUID, int], stale: StaleResults
+) -> tuple[Narrative, ...]:
     sentences: defaultdict[UUID, list[SummarySentence]] = defaultdict(list)
     left_out: Counter[UUID] = Counter()
     rows = list(
         NarrativeSentence.objects.filter(shell_file_id=shell_file_id)
         .order_by("sentence_index")
-        .values_list("narrative_id", "text", "entity_ids", "supported")
+        .values_list("id", "narrative_id", "text", "entity_ids", "supported")
     )
-    cited = {each for _, _, ids, supported in rows if supported for each in ids}
+    cited = {each for *_, ids, supported in rows if supported for each in ids}
     pages = dict(Entity.objects.filter(id__in=cited).values_list("id", "page_number"))
-    for narrative, text, ids, supported in rows:
+    for sentence, narrative, text, ids, supported in rows:
         if not supported:
             left_out[narrative] += 1
             continue
@@ -244,6 +253,7 @@ def _narratives(shell_file_id: UUID, indexes: dict[UUID, int]) -> tuple[Narrativ
                 entity_ids=tuple(map(str, ids)),
                 pages=tuple(sorted({pages[each] for each in ids if each in pages})),
                 sources=_sources(ids, pages),
+                is_outdated=sentence in stale.sentences,
             )
         )
     narratives = NarrativeResult.objects.filter(
@@ -270,7 +280,7 @@ def _sources(ids: Sequence[UUID], pages: Mapping[UUID, int]) -> tuple[tuple[int,
 
 
 def _lists(
-    shell_file_id: UUID, indexes: dict[UUID, int], displays: dict[str, str]
+    shell_file_id: UUID, indexes: dict[UUID, int], displays: dict[str, str], stale: StaleResults
 ) -> dict[str, tuple[ListEntry, ...]]:
     found: dict[str, list[ListEntry]] = {kind: [] for kind in LIST_TITLES}
     items = RecordListItem.objects.filter(shell_file_id=shell_file_id)
@@ -291,6 +301,7 @@ def _lists(
                 encounter_ids=tuple(map(str, encounters)),
                 contradictions=tuple(each["message"] for each in item.contradictions),
                 entity_ids=tuple(map(str, item.entity_ids)),
+                is_outdated=item.id in stale.list_items,
             )
         )
     return {kind: tuple(entries) for kind, entries in found.items() if entries}

@@ -43,6 +43,7 @@ from pipeline.models import (
     ShellFile,
     ZoneResult,
 )
+from pipeline.models.outdated import stale_results
 
 CHUNK = 1_000
 """Rows that a cursor fetches at a time."""
@@ -81,22 +82,34 @@ class Snapshot:
         return map(PageRow._make, _streamed(rows.values_list(*PageRow._fields)))
 
     def sentences(self) -> Iterator[SentenceRow]:
-        """Yield the supported sentences: those of the record first, then by encounter."""
+        """Yield the supported sentences: those of the record first, then by encounter.
+
+        A sentence about an entity that a reviewer has changed since is left out.
+        """
         rows = NarrativeSentence.objects.filter(
             shell_file_id=self.record.id, supported=True
         ).order_by("healthcare_encounter__encounter_index", "sentence_index", "id")
         columns = ("id", "healthcare_encounter__encounter_index", *SentenceRow._fields[2:])
+        stale = stale_results(self.record.id)
         of_record = rows.filter(healthcare_encounter__isnull=True)
         of_encounters = rows.filter(healthcare_encounter__isnull=False)
         for part in (of_record, of_encounters):
-            yield from map(SentenceRow._make, _streamed(part.values_list(*columns)))
+            for row in map(SentenceRow._make, _streamed(part.values_list(*columns))):
+                if row.id not in stale.sentences:
+                    yield row
 
     def list_items(self) -> Iterator[ListItemRow]:
-        """Yield the entries of the record's lists, by kind."""
+        """Yield the entries of the record's lists, by kind.
+
+        An entry about an entity that a reviewer has changed is left out until the review closes.
+        """
+        stale = stale_results(self.record.id)
         rows = RecordListItem.objects.filter(shell_file_id=self.record.id).order_by(
             "kind", "item_index"
         )
-        return map(ListItemRow._make, _streamed(rows.values_list(*ListItemRow._fields)))
+        for row in map(ListItemRow._make, _streamed(rows.values_list(*ListItemRow._fields))):
+            if row.id not in stale.list_items:
+                yield row
 
     def _entities(self, *order: str) -> Iterator[EntityRow]:
         columns = [_ENTITY_LOOKUPS.get(name, name) for name in EntityRow._fields]

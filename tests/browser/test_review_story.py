@@ -17,10 +17,11 @@ from uuid import UUID
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.test import override_settings
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from observability.permissions import Role
 from pipeline.models import Entity, ReviewDecision, ReviewItem
+from pipeline.operations.review.closing import reopen
 from tests.support import records
 from tests.support.browser import WatchedPage, logged_in
 from tests.support.short_records import short_record
@@ -196,13 +197,8 @@ def test_a_key_in_a_field_decides_nothing_and_undo_goes_back(
     reviewer: WatchedPage, server: str
 ) -> None:
     page = reviewer.page
-    item = ReviewItem.objects.filter(status="closed").first() or ReviewItem.objects.first()
-    assert item is not None
+    item = _an_open_review()
     page.goto(f"{server}/admin/reviews/{item.id}/")
-    if item.status == "closed":
-        page.get_by_label("Reason to open it again").fill("a test")
-        page.keyboard.press("Enter")
-        expect(page.locator("#closed")).to_have_count(0)
     before = ReviewDecision.objects.count()
 
     page.keyboard.press("n")
@@ -220,6 +216,64 @@ def test_a_key_in_a_field_decides_nothing_and_undo_goes_back(
     expect(page.locator("#here")).to_contain_text(name.split("\n")[0].split(" ")[0])
     assert ReviewDecision.objects.count() == before + 1
     assert reviewer.complaints == []
+
+
+def test_a_lost_claim_is_told_while_typing_and_the_next_decision_claims_again(
+    reviewer: WatchedPage, server: str
+) -> None:
+    page = reviewer.page
+    page.clock.install()
+    item = _an_open_review()
+    page.goto(f"{server}/admin/reviews/{item.id}/")
+    if page.locator("#free").count():
+        page.keyboard.press("h")
+    expect(page.locator("#review[data-renew]")).to_have_count(1)
+    page.keyboard.press("c")
+    expect(page.locator("#w-name")).to_be_focused()
+    ReviewItem.objects.filter(id=item.id).update(claimed_until=None)
+
+    # A third of the time of a claim has passed, so the next key renews the claim.
+    page.clock.fast_forward(20_000)
+    page.keyboard.press("End")
+    expect(page.locator("#lost")).to_contain_text("you do not hold this review any more")
+    page.keyboard.type(" twice")
+    page.keyboard.press("Enter")
+    expect(page.locator(".w-said b")).to_have_text("Corrected.")
+
+    assert Entity.objects.filter(shell_file=item.shell_file, name__endswith=" twice").exists()
+    # The browser reports the answer 409 itself.
+    assert not [each for each in reviewer.complaints if "409" not in each]
+
+
+def test_a_review_works_without_a_script(browser: Browser, server: str) -> None:
+    item = _an_open_review()
+    context = browser.new_context(java_script_enabled=False)
+    page = logged_in(context, server, Role.REVIEWER).page
+    page.goto(f"{server}/admin/reviews/{item.id}/")
+    name = page.locator("#here").inner_text()
+
+    page.get_by_role("button", name="Accept", exact=False).first.click()
+    expect(page.locator(".w-said b")).to_have_text("Accepted.")
+    page.get_by_role("link", name="back to the last decision").click()
+    again = page.locator("#here").inner_text()
+    page.locator("summary", has_text="Reject").click()
+    page.get_by_role("button", name="not about this patient").click()
+    expect(page.locator(".w-said b")).to_have_text("Rejected.")
+    context.close()
+
+    assert again.split()[0] == name.split()[0]
+    decision = ReviewDecision.objects.filter(field="verdict").latest("created_at")
+    assert (decision.old_value, decision.new_value) == ("accepted", "rejected")
+    assert decision.reason == "not about this patient"
+
+
+def _an_open_review() -> ReviewItem:
+    """Return a review with waiting entities that no other reviewer holds, reopened if closed."""
+    item = ReviewItem.objects.order_by("created_at")[0]
+    if item.status == "closed":
+        reopen(item.id, str(item.closed_by), reason="a test")
+        item.refresh_from_db()
+    return item
 
 
 def _decide_the_rest(page: Page) -> None:

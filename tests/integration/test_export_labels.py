@@ -16,7 +16,8 @@ from pipeline.models import Entity, ReviewItem
 from pipeline.operations.review import closing
 from pipeline.operations.review.decisions import accept_all_unflagged
 from tests.support import records
-from tests.support.review_rows import ANNA, claimed, says
+from tests.support.exported import opened
+from tests.support.review_rows import ANNA, a_reviewed_record, claimed, entities_of, says
 
 
 @pytest.mark.usefixtures("redis_db")
@@ -63,3 +64,19 @@ def test_labels_are_never_written_into_a_folder_with_files(tmp_path: Path) -> No
         call_command("export_labels", str(tmp_path))
 
     assert [each.name for each in tmp_path.iterdir()] == ["other"]
+
+
+def test_an_export_leaves_out_what_rests_on_an_entity_that_a_reviewer_rejected(
+    cloned_db: str,
+) -> None:
+    item = claimed(a_reviewed_record(entities=2))
+    kept, rejected = entities_of(item)
+
+    says(item, kept, "accept")
+    says(item, rejected, "reject")
+    with opened(item.shell_file_id) as source:
+        cited = [entity for row in source.sentences() for entity in row.entity_ids]
+        listed = [entity for row in source.list_items() for entity in row.entity_ids]
+
+    assert cited == [kept.id]
+    assert listed == [kept.id]

@@ -539,3 +539,34 @@ def test_each_reading_of_a_review_is_audited(reviewer: Client) -> None:
     (row,) = audit_events()
     assert (row.action, row.target_id) == ("read_phi", str(item.shell_file_id))
     assert row.facts == {"what": "review", "entity": str(entity.id), "entities": 1}
+
+
+def test_results_that_rest_on_a_changed_entity_are_named_outdated(reviewer: Client) -> None:
+    item = held(reviewer, a_plain_record(entities=2))
+    first, _ = entities_of(item)
+    url = reverse("admin:record_results", args=[item.shell_file_id])
+    before = reviewer.get(url).content.decode()
+
+    does(reviewer, item, "reject", first, reason="1")
+    after = reviewer.get(url).content.decode()
+
+    # One sentence and one list entry rest on the entity.
+    assert "Outdated" not in before
+    assert after.count("≠ Outdated") == 2
+    assert reverse("admin:review", args=[item.id]) in after
+    record = reverse("admin:record", args=[item.shell_file_id])
+    assert reverse("admin:review", args=[item.id]) in reviewer.get(record).content.decode()
+
+
+def test_closed_reviews_change_what_the_results_say_about_themselves(reviewer: Client) -> None:
+    item = held(reviewer, a_plain_record(entities=1))
+    url = reverse("admin:record_results", args=[item.shell_file_id])
+    before = reviewer.get(url).content.decode()
+
+    does(reviewer, item, "accept", entities_of(item)[0])
+    does(reviewer, item, "close")
+    after = reviewer.get(url).content.decode()
+
+    assert "written by a machine, not reviewed" in before
+    assert "written by a machine, not reviewed" not in after
+    assert "a person has reviewed the entities" in after

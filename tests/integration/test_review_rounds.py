@@ -24,12 +24,12 @@ from pipeline.models import (
     ReviewDecision,
     ReviewItem,
 )
+from pipeline.models.outdated import stale_results
 from pipeline.operations.review import closing, queue
 from pipeline.operations.review.agreement import agreement
 from pipeline.operations.review.decisions import accept_all_unflagged, decide
 from pipeline.operations.review.learning import precision, precision_by_week
 from pipeline.operations.review.rounds import waiting
-from pipeline.operations.review.stale import stale_results
 from tests.support.review_rows import (
     ANNA,
     BERT,

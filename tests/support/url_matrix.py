@@ -101,7 +101,7 @@ PAGES = (
     CheckedUrl(name="records", query={"is": "failed"}),
     CheckedUrl(name="record", args=("record",), statements=23),
     CheckedUrl(name="record_by_digits", args=("0b02ca07",), answer=HTTPStatus.FOUND),
-    CheckedUrl(name="record_results", args=("record",), who=PHI, writes=AUDIT, statements=18),
+    CheckedUrl(name="record_results", args=("record",), who=PHI, writes=AUDIT, statements=20),
     CheckedUrl(name="source", args=("record", "entity"), who=PHI, writes=AUDIT, statements=16),
     # Without a format: an export reads its own snapshot, which a test that rolls back cannot open.
     CheckedUrl(

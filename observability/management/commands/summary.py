@@ -27,6 +27,8 @@ from observability.phi.clinical_summary import (
 from pipeline.core.labels import counted
 from pipeline.management.plain_command import PlainCommand
 
+OUTDATED = " [outdated: a reviewer has changed an entity]"
+
 
 class Command(PlainCommand):
     """Print the clinical summary of records."""
@@ -93,7 +95,10 @@ def lines_of(found: ClinicalSummary, most: int | None) -> Iterator[str]:
         return
     for narrative in found.narratives[:most]:
         yield f"  {narrative.title}"
-        yield from (f"    {sentence.text}" for sentence in narrative.sentences[:most])
+        yield from (
+            f"    {sentence.text}{OUTDATED if sentence.is_outdated else ''}"
+            for sentence in narrative.sentences[:most]
+        )
         if narrative.left_out:
             yield f"    ({counted(narrative.left_out, 'sentence')} not supported and left out)"
     coded = sum(each.entities for each in found.codes)
@@ -111,7 +116,7 @@ def _entry(entry: ListEntry) -> Iterator[str]:
     numbers = ", ".join(map(str, entry.encounters))
     where = "encounter" if len(entry.encounters) == 1 else "encounters"
     said = f": {entry.words}" if entry.words else ""
-    yield f"    {entry.name}{code}{said} ({where} {numbers})"
+    yield f"    {entry.name}{code}{said} ({where} {numbers}){OUTDATED if entry.is_outdated else ''}"
     yield from (f"      contradiction: {message}" for message in entry.contradictions)
     yield from (f"      review: {reason}" for reason in entry.reasons)
 

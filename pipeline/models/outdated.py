@@ -1,7 +1,7 @@
 """Which list entries and sentences rest on entities that a person has changed since.
 
 The lists are built again when the review closes. A narrative needs a provider, so its sentences
-stay, and pages and exports mark those that this module names.
+stay. Pages mark the rows that this module names, and exports leave them out.
 """
 
 from __future__ import annotations
