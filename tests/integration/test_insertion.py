@@ -25,7 +25,7 @@ NAMES = "é \u2028 \" ' \\ 😀"
 
 def stored(row: ZoneResult) -> dict[str, Any]:
     """Return the columns of a stored row that the two ways must agree on."""
-    values = ZoneResult.objects.filter(id=row.id).values().get()
+    values: dict[str, object] = dict(ZoneResult.objects.filter(id=row.id).values().get())
     return {name: value for name, value in values.items() if name not in OWN}
 
 
@@ -36,7 +36,7 @@ def zone(tmp_path: Path) -> dict[str, Any]:
     for step in ("pages", "pass05", "pass1", "pass2"):
         run_step.run_step(step)
     zone = ZoneResult.objects.get()
-    values = ZoneResult.objects.filter(id=zone.id).values().get()
+    values: dict[str, object] = dict(ZoneResult.objects.filter(id=zone.id).values().get())
     plain = ("healthcare_encounter_id", "processing_session_id", "zone_type", "entity_ids")
     return {name: values[name] for name in plain}
 
