@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pipeline.core.states import Step
 from pipeline.core.types import PageSlice, PageText
-from pipeline.documents.reader import PageRead
+from pipeline.documents.reader import PageRead, with_addresses
 from pipeline.models import Batch, EncounterResult
 from pipeline.providers.local.discovery.encounters import discover
 from pipeline.providers.local.engine import detect
@@ -95,7 +95,13 @@ def publish(texts: Mapping[int, str | ReadText], reply: Answer | None = None) ->
 def _page_text(number: int, read: ReadText) -> PageText:
     confidences = [confidence for *_, confidence in read.ocr_words]
     mean = sum(confidences) / len(confidences) if confidences else None
-    return PageText(number=number, text=read.text, ocr_confidence=mean)
+    page = PageRead(number=number, text=read.text, source="text_layer", width=0, height=0)
+    return PageText(
+        number=number,
+        text=read.text,
+        ocr_confidence=mean,
+        suspects=tuple((s.flag, s.start, s.end) for s in with_addresses(page).suspects),
+    )
 
 
 def encounter_dates(texts: Mapping[int, str]) -> set[str]:

@@ -43,7 +43,7 @@ class PageAdmin(ReadOnlyAdmin):
     """Pages without their text."""
 
     phi = ("text", "words")
-    heavy = ("warnings", "regions")
+    heavy = ("warnings", "regions", "suspects")
     list_display = (
         "shell_file_id",
         "page_number",

@@ -43,6 +43,9 @@ SOURCES = {
 }
 WARNINGS = {
     reader.HIDDEN_TEXT: "The page contains text that its image does not show; it was left out.",
+    reader.ADDRESSES_A_MODEL: (
+        "Text of the page addresses a language model; it was read as data, and it was not obeyed."
+    ),
     reader.TEXT_LAYER_REJECTED: "The text layer was unusable, so the page was read by OCR.",
     reader.RENDERED_SMALLER: "The page is so large that it was read at a lower resolution.",
     reader.REPAIRED: "The file could be opened only after a repair.",
@@ -58,7 +61,17 @@ WARNINGS = {
     ),
     reader.PARTLY_DAMAGED: "A part of the page could not be decoded; the rest was read.",
 }
-REGIONS = {"ocr": "Read by OCR", "unread": "Not read"}
+REGIONS = {
+    "ocr": "Read by OCR",
+    "unread": "Not read",
+    "tiny": "Hidden: type below 2 points",
+    "faint": "Hidden: contrast below 1.5",
+    "off_page": "Hidden: off the page",
+    "unpainted": "Hidden: not painted",
+    "covered": "Hidden: covered",
+    "to_a_model": "Addresses a language model",
+}
+"""The kinds of `reader.Region` in words."""
 PLAIN = frozenset({"active", "current", "certain", "patient"})
 """The assertions of a current fact of the patient, which the page does not repeat."""
 ASSERTIONS = {

@@ -65,6 +65,8 @@ class PageText:
     is_blank: bool = False
     ocr_confidence: float | None = None
     """Mean word confidence, 0–100; None where the text did not come from OCR."""
+    suspects: tuple[tuple[str, int, int], ...] = ()
+    """Parts of the text in which a person checks every entity: flag, start, end."""
 
     @property
     def whole(self) -> Span:

@@ -116,7 +116,10 @@ class Page(models.Model):
     words = models.JSONField(null=True, blank=True)
     """Words as [start, end, x0, y0, x1, y1, confidence]; boxes are fractions of the page."""
     regions = models.JSONField(default=list, db_default=[])
-    """Parts that OCR read or nothing could read, as [kind, x0, y0, x1, y1]; kind: ocr, unread."""
+    """Parts of the page that need a look, as [kind, x0, y0, x1, y1]; the kinds are those of
+    `reader.Region`."""
+    suspects = models.JSONField(default=list, db_default=[])
+    """Parts of the text in which a person checks every entity, as [flag, start, end]."""
     unread_share = models.FloatField(default=0.0, db_default=0.0)
     """Share of the page (0–1) with ink that nothing could read."""
     warnings = models.JSONField(default=list, db_default=[])

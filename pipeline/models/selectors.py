@@ -67,9 +67,15 @@ def page_texts(shell_file_id: UUID) -> dict[int, PageText]:
     """Return a record's pages by number, without their word boxes (3 kB a page)."""
     rows = Page.objects.filter(shell_file_id=shell_file_id).order_by("page_number")
     return {
-        number: PageText(number=number, text=text, is_blank=blank, ocr_confidence=confidence)
-        for number, text, blank, confidence in rows.values_list(
-            "page_number", "text", "is_blank", "ocr_confidence"
+        number: PageText(
+            number=number,
+            text=text,
+            is_blank=blank,
+            ocr_confidence=confidence,
+            suspects=tuple((flag, start, end) for flag, start, end in suspects),
+        )
+        for number, text, blank, confidence, suspects in rows.values_list(
+            "page_number", "text", "is_blank", "ocr_confidence", "suspects"
         )
     }
 

@@ -54,6 +54,11 @@ _WARNINGS = (
         "These pages hold text that their image does not show; it was left out.",
     ),
     (
+        reader.ADDRESSES_A_MODEL,
+        ErrorCode.INPUT_INVALID,
+        "These pages hold text that addresses a language model; it was read as data.",
+    ),
+    (
         reader.PARTLY_READ,
         ErrorCode.PARTLY_READ,
         "A part of these pages could not be read; look at the pages.",
@@ -258,6 +263,7 @@ def _row(shell_file: ShellFile, page: reader.PageRead) -> Page:
         height=page.height,
         rotation=page.rotation,
         regions=[[each.kind, each.x0, each.y0, each.x1, each.y1] for each in page.regions],
+        suspects=[[each.flag, each.start, each.end] for each in page.suspects],
         unread_share=page.unread_share,
         words=[
             [w.start, w.end, *(round(v, 5) for v in (w.x0, w.y0, w.x1, w.y1)), w.confidence]

@@ -92,7 +92,7 @@ SHOWN = {
     "provider_payloads": "prompt_sha256",
     "rate_limit_counts": "model provider",
     "record_batches": "status",
-    "shell_file_pages": "source regions warnings",
+    "shell_file_pages": "source regions suspects warnings",
     "shell_files": "language media_type owner sha256 status warnings",
     "user_profiles": "pseudonym",
 }

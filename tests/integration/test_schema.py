@@ -108,6 +108,7 @@ UNFILLED: dict[str, str] = {
     "provider_calls.cached_tokens": _NOT_USED,
     "provider_calls.thinking_tokens": _NOT_USED,
     "shell_file_pages.regions": "no text page of the samples has unexplained ink",
+    "shell_file_pages.suspects": "no page of the samples hides text or addresses a model",
     "shell_file_pages.unread_share": "no text page of the samples has unexplained ink",
     "shell_file_pages.warnings": "no page of the samples is damaged or hides text",
     "shell_files.supersedes_id": "nothing re-extracts yet",

@@ -88,6 +88,8 @@ def test_no_module_writes_a_flag_that_the_table_lacks() -> None:
         "disputed:temporality",
         "disputed:status",
         "implausible_value",
+        "hidden_text",
+        "addresses_a_model",
         "a_flag_of_a_later_version",
     ],
 )

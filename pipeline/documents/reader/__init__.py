@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from .client import probe, read_pages, render_page, slice_pages
 from .file_type import sniff, unsupported
+from .model_phrases import addresses, with_addresses
 from .types import (
+    ADDRESSES_A_MODEL,
     ATTACHMENTS,
     ENCODING_GUESSED,
     HIDDEN_TEXT,
@@ -30,11 +32,13 @@ from .types import (
     RefusalCode,
     Region,
     Slice,
+    Suspect,
     Word,
 )
 from .version import reader_version
 
 __all__ = [
+    "ADDRESSES_A_MODEL",
     "ATTACHMENTS",
     "ENCODING_GUESSED",
     "HIDDEN_TEXT",
@@ -56,7 +60,9 @@ __all__ = [
     "RefusalCode",
     "Region",
     "Slice",
+    "Suspect",
     "Word",
+    "addresses",
     "probe",
     "read_pages",
     "reader_version",
@@ -64,4 +70,5 @@ __all__ = [
     "slice_pages",
     "sniff",
     "unsupported",
+    "with_addresses",
 ]

@@ -22,6 +22,7 @@ from typing import Any
 
 from . import ipc, isolation, refusals
 from .file_type import sniff, unsupported
+from .model_phrases import with_addresses
 from .types import TEXT_TYPES, InputRefused, MediaType, PageRead, ReaderLimits
 
 _PR_SET_PDEATHSIG = 1
@@ -126,7 +127,7 @@ def _read(file: Any, number: int, ocr: Any, limits: ReaderLimits) -> PageRead:
     from .ocr import OcrUnavailableError
 
     try:
-        page: PageRead = file.read(number, ocr)
+        page: PageRead = with_addresses(file.read(number, ocr))
     except (InputRefused, OcrUnavailableError, ImportError):
         raise
     except MemoryError:

@@ -226,15 +226,6 @@ def with_unread(page: PageRead, places: Sequence[Fractions]) -> PageRead:
     )
 
 
-def repeats(unseen: Sequence[str], read: Sequence[RowToken]) -> bool:
-    """Return whether OCR read at least half of the words that the page hides.
-
-    The hidden text of a scan repeats the scan; other hidden text says something else.
-    """
-    seen = {token.text.casefold().strip(".,;:") for token in read}
-    return 2 * sum(word.casefold().strip(".,;:") in seen for word in unseen) >= len(unseen)
-
-
 def _mean_confidence(words: Sequence[Word]) -> float | None:
     confidences = [word.confidence for word in words if word.confidence is not None]
     return round(statistics.fmean(confidences), 1) if confidences else None

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .types import InputRefused, PageRead, Region, Word
+from .types import InputRefused, PageRead, Region, Suspect, Word
 
 #: Bytes of the largest accepted message; a rendered page is the largest real message.
 MAX_MESSAGE_BYTES = 96 * 1024 * 1024
@@ -40,6 +40,7 @@ def pack_page(page: PageRead) -> dict[str, object]:
             for word in page.words
         ],
         "regions": [(each.kind, each.x0, each.y0, each.x1, each.y1) for each in page.regions],
+        "suspects": [(each.flag, each.start, each.end) for each in page.suspects],
         "unread_share": page.unread_share,
         "ocr_confidence": page.ocr_confidence,
         "is_blank": page.is_blank,
@@ -57,8 +58,18 @@ def unpack_page(body: Mapping[str, Any]) -> PageRead:
     regions = tuple(
         Region(kind=kind, x0=x0, y0=y0, x1=x1, y1=y1) for kind, x0, y0, x1, y1 in body["regions"]
     )
-    warnings = tuple(body["warnings"])
-    return PageRead(**{**body, "words": words, "regions": regions, "warnings": warnings})
+    suspects = tuple(
+        Suspect(flag=flag, start=start, end=end) for flag, start, end in body["suspects"]
+    )
+    return PageRead(
+        **{
+            **body,
+            "words": words,
+            "regions": regions,
+            "suspects": suspects,
+            "warnings": tuple(body["warnings"]),
+        }
+    )
 
 
 def pack_refusal(refusal: InputRefused) -> list[str]:

@@ -25,26 +25,18 @@ from .block_reader import BlockReader
 from .check_glyphs import as_boxes
 from .hidden_annotations import Flat, flatten
 from .ink import LOOK_DPI, Fractions, covered, patches, strokes
-from .ink_reading import (
-    FOR_INK,
-    read_ink,
-    read_scan,
-    repeats,
-    with_ink,
-    with_unread,
-)
+from .ink_reading import FOR_INK, read_ink, read_scan, with_ink, with_unread
 from .ocr import Ocr, OcrResult, page_from_image
 from .page_layout import in_given_order, lay_out
 from .page_objects import PageObjects
 from .placed_words import turned
 from .raised import settle
-from .text_ink import TextInk
+from .text_ink import SHARP_DPI, SharpInk, TextInk
 from .text_layer import Layer, read_layer
 from .text_quality import plausible, spoken
 from .text_rows import placed, reading_turn, right_to_left
 from .ticks import TICK_ROOM, check_boxes, tick_boxes, tick_words
 from .types import (
-    HIDDEN_TEXT,
     PARTLY_DAMAGED,
     RENDERED_SMALLER,
     REPAIRED,
@@ -52,6 +44,7 @@ from .types import (
     PageRead,
     ReaderLimits,
 )
+from .unseen import Unseen, hidden, pale, with_hidden
 
 #: A page that fits the limits only below this resolution is too large for any text to be legible.
 SANE_DPI = 20
@@ -242,9 +235,14 @@ class _PageReader:
         self._objects = PageObjects(flat.page)
         self._until = time.process_time() + FOR_INK * limits.seconds_per_page
         self._warnings: list[str] = []
+        self._unseen: Sequence[Unseen] = ()
 
     def read(self) -> PageRead:
-        """Read the page.
+        """Read the page, with the places of its hidden words."""
+        return with_hidden(self._read(), self._unseen)
+
+    def _read(self) -> PageRead:
+        """Read the words that a person sees.
 
         1. Render the page with and without its text, and keep the words that leave ink.
         2. A plausible layer is the text. OCR adds the words of the ink that the layer lacks.
@@ -254,19 +252,23 @@ class _PageReader:
         look = self._image(LOOK_DPI)
         bare = self._bare(LOOK_DPI) if self._objects.is_complete else None
         text_ink = TextInk(look, bare) if bare else None
-        layer = spoken(read_layer(self._page, self._number, look, self._noted, text_ink))
+        sharp = SharpInk(self._in_colour) if bare else None
+        layer = spoken(read_layer(self._page, self._number, look, self._noted, text_ink, sharp))
+        self._unseen = layer.unseen
         if plausible(layer.text):
             return self._from_layer(layer, look, bare, text_ink)
+        faint = pale(layer.unseen) if bare else []
+        if faint and bare:
+            look.paste(bare, mask=covered(look.size, faint).image())
         if is_uniform(look) and not layer.lines:
-            if layer.unseen:
-                self._warnings.append(HIDDEN_TEXT)
             return self._from_image(look, None)
         image = self._image(self._limits.dpi, warn=True)
+        if faint:
+            image = self._without(faint, 1, show_other_text=True)
         reading, ink = read_scan(image, self._blocks, until=self._until)
         if layer.lines or layer.unseen:
             self._warnings.append(TEXT_LAYER_REJECTED)
-        if not repeats(layer.unseen, reading.tokens):
-            self._warnings.append(HIDDEN_TEXT)
+        self._unseen = hidden(layer.unseen, reading.tokens, bare)
         return with_ink(self._from_image(image, reading), ink)
 
     def _from_layer(
@@ -277,6 +279,7 @@ class _PageReader:
         tokens = [token for line in layer.lines for token in line]
         lines = [[placed(token, width, height, turn) for token in line] for line in layer.lines]
         boxes = [(token.x0, token.y0, token.x1, token.y1) for token in tokens]
+        boxes += pale(layer.unseen)
         if bare is None or text_ink is None:
             ink, spilled = strokes(look).without(covered(look.size, boxes)), True
         else:
@@ -292,8 +295,7 @@ class _PageReader:
             turn=turn,
             until=self._until,
         )
-        if not repeats(layer.unseen, found.tokens):
-            self._warnings.append(HIDDEN_TEXT)
+        self._unseen = hidden(layer.unseen, found.tokens, bare)
         if not self._all_decodes():
             self._warnings.append(PARTLY_DAMAGED)
         read = found.words(width, height)
@@ -330,6 +332,18 @@ class _PageReader:
         bitmap = self._page.render(scale=scale, grayscale=True, may_draw_forms=False)
         image: Image.Image = bitmap.to_pil()
         return image.convert("L")
+
+    def _in_colour(self) -> tuple[Image.Image, Image.Image]:
+        """Return the page in colour, with and without its text, sharp enough for small print."""
+        scale, _ = _scale(self._page, self._number, SHARP_DPI, self._limits)
+
+        def drawn() -> Image.Image:
+            image: Image.Image = self._page.render(scale=scale, may_draw_forms=False).to_pil()
+            return image.convert("RGB")
+
+        with self._objects.hidden_text():
+            bare = drawn()
+        return drawn(), bare
 
     def _bare(self, dpi: float) -> Image.Image:
         """Return the image of the page without its text."""

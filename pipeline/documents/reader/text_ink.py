@@ -6,12 +6,14 @@ ink outside of the words is text without characters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 from PIL import Image, ImageChops
 
 from .bits import Bits, bits
-from .ink import EDGE, Fractions, covered
+from .contrast import LEAST_RATIO, Colour, ratio
+from .ink import EDGE, Box, Fractions, covered
 
 #: Least grey levels (0–255) that a visible word changes.
 CONTRAST = 8
@@ -19,7 +21,12 @@ CONTRAST = 8
 #: part of the word is covered. A space between spaced letters has less than .8.
 _GAP = 1.4
 _EDGE_GAP = 0.8
-
+#: Grey levels that always give a contrast of 1.5 or more: 255 with 211, 0 with 43.
+STRONG = 45
+#: Resolution at which the thinnest stroke of small print fills a pixel.
+SHARP_DPI = 300
+#: Share of a word's box at its top and bottom that holds ink of other lines.
+_INSET = 0.2
 
 #: Last character of the scripts whose letters follow each other from left to right, each in a box.
 _LAST_LATIN = "\u052f"
@@ -29,6 +36,7 @@ class TextInk:
     """The ink that the text objects of one page draw."""
 
     def __init__(self, whole: Image.Image, without_text: Image.Image) -> None:
+        self._ground = without_text
         self._ink = ImageChops.difference(whole, without_text)
         self._marked = self._ink.point([0] * CONTRAST + [255] * (256 - CONTRAST))
 
@@ -51,9 +59,72 @@ class TextInk:
             return True
         return _is_whole(across, len(text))
 
+    def is_strong(self, box: Fractions) -> bool:
+        """Return whether some ink at `box` has so much contrast that nobody overlooks it."""
+        part = self._ink.crop(_inside(self._ink.size, box))
+        _, most = cast("tuple[int, int]", part.getextrema())
+        return most >= STRONG
+
+    def differs(self, colour: Colour | None, box: Fractions) -> bool:
+        """Return whether a colour shows on the ground at `box`."""
+        level = _middle(self._ground.crop(_inside(self._ground.size, box)))
+        return colour is not None and ratio(colour, (level, level, level)) >= LEAST_RATIO
+
     def outside(self, boxes: Iterable[Fractions]) -> Bits:
         """Return the ink of text outside of these words."""
         return bits(self._ink, EDGE).without(covered(self._ink.size, boxes))
+
+
+class SharpInk:
+    """The page in colour, with and without its text, drawn only if a pale word asks for it."""
+
+    def __init__(self, draw: Callable[[], tuple[Image.Image, Image.Image]]) -> None:
+        self._draw = draw
+        self._drawn: tuple[Image.Image, Image.Image] | None = None
+
+    def ground(self, box: Fractions) -> Colour:
+        """Return the colour that lies behind most of a word."""
+        _, bare = self._images()
+        red, green, blue = map(_middle, bare.crop(_inside(bare.size, box)).split())
+        return red, green, blue
+
+    def contrast(self, box: Fractions) -> float:
+        """Return the contrast (1–21) of a word's strongest pixel with the page without text."""
+        whole, bare = self._images()
+        place = _inside(whole.size, box)
+        one, other = whole.crop(place), bare.crop(place)
+        red, green, blue = ImageChops.difference(one, other).split()
+        most = ImageChops.lighter(ImageChops.lighter(red, green), blue)
+        levels = most.tobytes()
+        down, across = divmod(levels.index(max(levels)), most.width)
+        return ratio(_pixel(one, across, down), _pixel(other, across, down))
+
+    def _images(self) -> tuple[Image.Image, Image.Image]:
+        if self._drawn is None:
+            self._drawn = self._draw()
+        return self._drawn
+
+
+def _inside(size: tuple[int, int], box: Fractions) -> Box:
+    """Return the pixels of a word's letters."""
+    width, height = size
+    inset = _INSET * (box[3] - box[1])
+    left = min(width - 1, int(max(0.0, box[0]) * width))
+    top = min(height - 1, int(max(0.0, box[1] + inset) * height))
+    right = max(left + 1, min(width, round(box[2] * width)))
+    bottom = max(top + 1, min(height, round((box[3] - inset) * height)))
+    return left, top, right, bottom
+
+
+def _middle(image: Image.Image) -> int:
+    """Return the median level of one channel."""
+    levels = sorted(image.tobytes())
+    return levels[len(levels) // 2]
+
+
+def _pixel(image: Image.Image, across: int, down: int) -> Colour:
+    red, green, blue = image.crop((across, down, across + 1, down + 1)).tobytes()
+    return red, green, blue
 
 
 def _is_whole(across: Sequence[int], characters: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,42 +19,33 @@ from PIL import Image
 
 from . import refusals
 from .annotations import NOTHING_NOTED, Noted
-from .blank import spread
 from .check_glyphs import named
 from .drawings import Shape, marks_of, shapes_of
+from .ink import Fractions
 from .placed_words import CheckBox, Marks, Rule
-from .text_ink import TextInk
+from .sight import Sight
+from .text_ink import SharpInk, TextInk
 from .text_rows import RowToken, clean
+from .unseen import Unseen, Why, without_shadows
 
 #: Characters of a page above which the file is an attack; a dense printed page has 8,000.
 MAX_CHARACTERS = 200_000
-#: Height in points below which a word is illegible.
-TINY = 2.0
-#: Least difference of grey levels between the darkest and lightest pixel of a visible word.
-CONTRAST = 8
-#: WHITE: colour component (0–255) from which a fill looks white. DARK_ENOUGH: mean grey level of a
-#: background on which white is visible.
-WHITE = 240
-DARK_ENOUGH = 200
 #: Height in points of the tallest check box among the form fields.
 TALLEST_FIELD = 60.0
 _BREAKS = {0x0A, 0x0D}
 _GRID = 1_000_000
+#: Rows of a page in which words are looked up.
+_ROWS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """The visible words as lines in reading order, and the number of hidden words."""
+    """The visible words as lines in reading order, and the words that a person cannot see."""
 
     lines: tuple[tuple[RowToken, ...], ...]
-    #: Words that are white, covered, tiny or off the page.
-    hidden: int
-    #: Words in the invisible text mode; scanners write them over the scanned image.
-    invisible: int
     #: Lines, frames and check boxes in points of the displayed page.
     marks: Marks
-    #: All hidden and invisible words.
-    unseen: tuple[str, ...] = ()
+    unseen: tuple[Unseen, ...] = ()
 
     @property
     def text(self) -> str:
@@ -110,23 +102,25 @@ def read_layer(
     shown: Image.Image,
     noted: Noted = NOTHING_NOTED,
     ink: TextInk | None = None,
+    sharp: SharpInk | None = None,
 ) -> Layer:
     """Return the text layer of `page` (1-based `number`), checked against its image `shown`.
 
     `noted` holds what the annotations of the page stated before they became part of the page.
-    `ink` is the ink of the page's text; a word without ink of its own is hidden.
+    `ink` is the ink of the page's text; a word without ink of its own is hidden. `sharp` measures
+    the contrast of pale words.
     """
     textpage = page.get_textpage()
     count = textpage.count_chars()
     if count > MAX_CHARACTERS:
         raise refusals.too_many_characters(number, MAX_CHARACTERS)
     width, height = page.get_size()
-    sight = _Sight(textpage, shown, height)
+    sight = Sight(textpage, shown, height, ink, sharp)
     placement = Placement(page)
     fonts = _Fonts(textpage)
     lines: list[list[RowToken]] = [[]]
-    hidden = invisible = 0
-    unseen: list[str] = []
+    unseen: list[Unseen] = []
+    doubted: list[tuple[list[RowToken], Unseen]] = []
     for word, start, end, breaks in _words(textpage, count):
         if clean(word):
             parts = [
@@ -134,24 +128,59 @@ def read_layer(
                 for part, first, last in fonts.parts(word, start, end)
             ]
             whole = _whole(parts)
-            box = whole.x0, whole.y0, whole.x1, whole.y1
-            if sight.invisible(start):
-                invisible += 1
-                unseen.append(word)
-            elif sight.shows(whole, start) and (ink is None or ink.shows(whole.text, box)):
+            why = sight.why_unseen(whole, start, parts[0].size)
+            if why is None:
                 lines[-1].extend(parts)
             else:
-                hidden += 1
-                unseen.append(word)
+                hidden = Unseen(text=clean(word), why=why, box=_box(whole))
+                if why is Why.FAINT and ink is not None and ink.is_strong(hidden.box):
+                    lines[-1].extend(parts)
+                    doubted.append((parts, hidden))
+                else:
+                    unseen.append(hidden)
         if breaks and lines[-1]:
             lines.append([])
+    unseen += _borrowed(lines, doubted)
     return Layer(
         lines=tuple(tuple(line) for line in lines if line),
-        hidden=hidden,
-        invisible=invisible,
         marks=_marks(page, placement, noted, width, height),
-        unseen=tuple(unseen),
+        unseen=without_shadows(unseen, [token for line in lines for token in line]),
     )
+
+
+def _borrowed(
+    lines: list[list[RowToken]], doubted: Sequence[tuple[list[RowToken], Unseen]]
+) -> list[Unseen]:
+    """Take the pale words out of `lines` whose strong ink is the ink of other words; return them.
+
+    PDFium gives a word with a pale shadow once, as the shadow: such a word has the place alone.
+    """
+    if not doubted:
+        return []
+    pale = {id(token) for parts, _ in doubted for token in parts}
+    others: defaultdict[int, list[Fractions]] = defaultdict(list)
+    for token in (token for line in lines for token in line if id(token) not in pale):
+        for row in range(int(token.y0 * _ROWS), int(token.y1 * _ROWS) + 1):
+            others[row].append(_box(token))
+    found = []
+    for parts, hidden in doubted:
+        row = int((hidden.box[1] + hidden.box[3]) / 2 * _ROWS)
+        if any(_overlap(hidden.box, other) for other in others[row]):
+            found.append((parts, hidden))
+    gone = {id(token) for parts, _ in found for token in parts}
+    for line in lines:
+        line[:] = [token for token in line if id(token) not in gone]
+    return [hidden for _, hidden in found]
+
+
+def _overlap(one: Fractions, other: Fractions) -> bool:
+    """Return whether two words share a fifth of the narrower word."""
+    shared = min(one[2], other[2]) - max(one[0], other[0])
+    return shared > 0.2 * min(one[2] - one[0], other[2] - other[0])
+
+
+def _box(token: RowToken) -> Fractions:
+    return token.x0, token.y0, token.x1, token.y1
 
 
 def _marks(
@@ -319,58 +348,3 @@ def _whole(parts: Sequence[RowToken]) -> RowToken:
         x1=max(part.x1 for part in parts),
         y1=max(part.y1 for part in parts),
     )
-
-
-class _Sight:
-    """Tells whether a word of one page is visible."""
-
-    def __init__(self, textpage: pdfium.PdfTextPage, shown: Image.Image, height: float) -> None:
-        self._textpage = textpage
-        self._shown = shown
-        self._height = height
-        self._modes: dict[int, int] = {}
-
-    def invisible(self, index: int) -> bool:
-        """Return whether the character is in a text mode that paints nothing."""
-        text_object = pdf.FPDFText_GetTextObject(self._textpage, index)
-        if not text_object:
-            return False
-        address = ctypes.addressof(text_object.contents)
-        if address not in self._modes:
-            self._modes[address] = pdf.FPDFTextObj_GetTextRenderMode(text_object)
-        return self._modes[address] in {
-            pdf.FPDF_TEXTRENDERMODE_INVISIBLE,
-            pdf.FPDF_TEXTRENDERMODE_CLIP,
-        }
-
-    def shows(self, token: RowToken, index: int) -> bool:
-        """Return whether the image shows ink at `token`, or a light word on a dark ground."""
-        across, down = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
-        if not (0 <= across <= 1 and 0 <= down <= 1):
-            return False
-        if (token.y1 - token.y0) * self._height < TINY:
-            return False
-        patch = self._patch(token)
-        if spread(patch) < CONTRAST:
-            return False
-        if not self._light(index):
-            return True
-        levels = patch.tobytes()
-        return sum(levels) < DARK_ENOUGH * len(levels)
-
-    def _patch(self, token: RowToken) -> Image.Image:
-        width, height = self._shown.size
-        # The loose box reaches into the lines above and below, whose ink must not count. Only a
-        # rule or a full stop has its ink at the edge of the box.
-        letters = any(char.isalnum() for char in token.text)
-        inset = 0.2 * (token.y1 - token.y0) if letters else 0.0
-        left, top = int(max(0.0, token.x0) * width), int(max(0.0, token.y0 + inset) * height)
-        right = max(left + 1, min(width, round(token.x1 * width)))
-        bottom = max(top + 1, min(height, round((token.y1 - inset) * height)))
-        return self._shown.crop((min(left, width - 1), min(top, height - 1), right, bottom))
-
-    def _light(self, index: int) -> bool:
-        red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
-        if not pdf.FPDFText_GetFillColor(self._textpage, index, red, green, blue, alpha):
-            return False
-        return alpha.value < 16 or min(red.value, green.value, blue.value) >= WHITE

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 RefusalCode = Literal["INPUT_ENCRYPTED", "INPUT_INVALID", "INPUT_TOO_LARGE"]
 PageSource = Literal["text_layer", "ocr", "mixed", "blank", "damaged"]
-RegionKind = Literal["ocr", "unread"]
+RegionKind = Literal[
+    "ocr", "unread", "tiny", "faint", "off_page", "unpainted", "covered", "to_a_model"
+]
+SuspectFlag = Literal["hidden_text", "addresses_a_model"]
 
 #: The page contains characters that its rendered image does not show; `text` omits them.
-HIDDEN_TEXT = "hidden_text"
+HIDDEN_TEXT: Final = "hidden_text"
+#: Text of the page, shown or hidden, addresses a language model.
+ADDRESSES_A_MODEL: Final = "addresses_a_model"
 #: The text layer was garbage, or was empty over an image. The page was read from its image.
 TEXT_LAYER_REJECTED = "text_layer_rejected"
 #: The page is so large that it was rendered at less than `Limits.dpi`.
@@ -128,9 +133,12 @@ class Word:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Region:
-    """A part of a page that only OCR could read, or that nothing could read.
+    """A part of a page that needs a look.
 
-    The box is in fractions (0–1) of the page, like the box of a `Word`.
+    Only OCR could read the part (`ocr`) or nothing could (`unread`); or words that do not show were
+    left out there (`tiny`, `faint`, `off_page`, `unpainted`, `covered`; see `unseen.Why`); or the
+    words there address a language model (`to_a_model`). The box is in fractions (0–1) of the page,
+    like the box of a `Word`.
     """
 
     kind: RegionKind
@@ -138,6 +146,19 @@ class Region:
     y0: float
     x1: float
     y1: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suspect:
+    """A part `start`–`end` of the page text in which a person must check every entity.
+
+    `hidden_text`: hidden words lie between or below these words. `addresses_a_model`: a paragraph
+    with words to a language model.
+    """
+
+    flag: SuspectFlag
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +183,7 @@ class PageRead:
     rotation: int = 0
     words: tuple[Word, ...] = ()
     regions: tuple[Region, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
     unread_share: float = 0.0
     ocr_confidence: float | None = None
     is_blank: bool = False

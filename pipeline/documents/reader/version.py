@@ -18,8 +18,14 @@ _LIBRARIES = ("pypdfium2", "tesserocr", "pillow", "pi-heif")
 def reader_version() -> str:
     """Return 16 hex digits of the digest of the reader's code and libraries."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sorted(_files()):
         digest.update(path.read_bytes())
     for name in _LIBRARIES:
         digest.update(f"{name} {metadata.version(name)}".encode())
     return digest.hexdigest()[:16]
+
+
+def _files() -> list[Path]:
+    """Return the code and the lists of the reader."""
+    here = Path(__file__).parent
+    return [*here.rglob("*.py"), *here.rglob("*.txt")]

@@ -183,10 +183,24 @@ def _of_checks(
     flags += [flagged(Flag.DISPUTED, attribute) for attribute in opinion.disputed]
     if opinion.is_read_once:
         flags.append(flagged(Flag.READ_ONCE))
+    flags += _suspicions(where.spans, pages)
     senses = {_sense(span, entity, reading, pages) for span in aligned.doubt.rivals}
     if aligned.doubt.is_out_of_order or len(senses) > 1:
         flags.append(flagged(Flag.AMBIGUOUS_PLACE))
     return _Judged(flags=tuple(flags), second_reading=opinion.disputed or None)
+
+
+def _suspicions(spans: Sequence[Span], pages: Mapping[int, PageText]) -> list[str]:
+    """Return the flags of the suspect parts that a quote touches."""
+    found = {
+        flag
+        for span in spans
+        for flag, start, end in pages[span.page].suspects
+        if start < span.end and span.start < end
+    }
+    return [
+        flagged(flag) for flag in (Flag.HIDDEN_TEXT, Flag.ADDRESSES_A_MODEL) if flag.value in found
+    ]
 
 
 def _names_by_page(

@@ -28,6 +28,8 @@ class Flag(StrEnum):
     READ_ONCE = "read_once"
     AMBIGUOUS_PLACE = "ambiguous_place"
     RELOCATED = "relocated"
+    HIDDEN_TEXT = "hidden_text"
+    ADDRESSES_A_MODEL = "addresses_a_model"
     LOW_OCR_CONFIDENCE = "low_ocr_confidence"
     REVIEWED_PLACE = "reviewed_place"
 
@@ -114,6 +116,18 @@ TABLE: tuple[FlagRow, ...] = (
         "The quote is on another page than the reply said.",
         prevents=False,
         reason="The words are on a page of the same batch.",
+    ),
+    FlagRow(
+        Flag.HIDDEN_TEXT,
+        "The page has hidden words between or below the words of this entity.",
+        prevents=True,
+        reason="Somebody changed the page here, and the hidden words may be the true ones.",
+    ),
+    FlagRow(
+        Flag.ADDRESSES_A_MODEL,
+        "The paragraph of this entity addresses a language model.",
+        prevents=True,
+        reason="Somebody wrote these words to a machine, not for the care of the patient.",
     ),
     FlagRow(
         Flag.LOW_OCR_CONFIDENCE,

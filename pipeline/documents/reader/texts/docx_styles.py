@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from xml.etree.ElementTree import Element
 
-from .contrast import is_unseen
+from ..contrast import is_unseen
 
 _OFF = {"0", "false", "off", "none"}
 #: Names of `w:highlight`, as far as dark letters or light letters vanish on them.

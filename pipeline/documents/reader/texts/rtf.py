@@ -9,9 +9,9 @@ import codecs
 from dataclasses import replace
 
 from .. import refusals
+from ..contrast import is_unseen
 from ..types import HIDDEN_TEXT, PARTLY_READ, TRACKED_CHANGES
 from .blocks import Block, Paragraph, Run
-from .contrast import is_unseen
 from .lines import PageBreak, Warned
 from .rtf_actions import ACTIONS
 from .rtf_tables import RowLook, RtfTable
