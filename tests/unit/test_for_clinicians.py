@@ -146,7 +146,7 @@ def test_the_page_has_an_example_of_each_flag() -> None:
         flag for example in examples() for cells in example.rows for flag in cells[2].split(", ")
     }
 
-    # The database sets the one flag beside the decision of a reviewer (`test_locked_fields.py`). The
-    # other flag is of a page that hides words, which its text cannot show (`test_suspect_pages.py`).
+    # The database sets the one flag beside the decision of a reviewer (`test_locked_fields.py`).
+    # Only a drawn page can hide words (`test_suspect_pages.py`).
     of_the_engine = set(Flag) - {Flag.REVIEWED_PLACE, Flag.HIDDEN_TEXT}
     assert {flag.partition(":")[0] for flag in shown} >= of_the_engine

@@ -19,7 +19,7 @@ from .contrast import LEAST_RATIO, Colour, ratio
 from .ink import Fractions
 from .text_ink import CONTRAST, SharpInk, TextInk
 from .text_rows import RowToken
-from .unseen import Why
+from .unseen import HiddenWhy
 
 #: Size in points below which type is illegible.
 TINY = 2.0
@@ -67,20 +67,24 @@ class Sight:
         self._sharp = sharp
         self._looks: dict[int, _Look] = {}
 
-    def why_unseen(self, token: RowToken, index: int, size: float) -> Why | None:
+    def why_unseen(self, token: RowToken, index: int, size: float) -> HiddenWhy | None:
         """Return why the word of a character is not seen, or None; `size` is in points."""
         look = self._look(index)
         if look.mode in _UNPAINTED:
-            return Why.UNPAINTED
+            return HiddenWhy.UNPAINTED
         across, down = (token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2
         if not (0 <= across <= 1 and 0 <= down <= 1):
-            return Why.OFF_PAGE
+            return HiddenWhy.OFF_PAGE
         if self._is_tiny(token, size, look):
-            return Why.TINY
+            return HiddenWhy.TINY
         box = token.x0, token.y0, token.x1, token.y1
         if not self._leaves_ink(token, look):
-            return Why.FAINT if self._has_the_colour_of_its_ground(look, box) else Why.COVERED
-        return Why.FAINT if size < LARGE and self._is_faint(look, box) else None
+            return (
+                HiddenWhy.FAINT
+                if self._has_the_colour_of_its_ground(look, box)
+                else HiddenWhy.COVERED
+            )
+        return HiddenWhy.FAINT if size < LARGE and self._is_faint(look, box) else None
 
     def _is_tiny(self, token: RowToken, size: float, look: _Look) -> bool:
         if size <= 0:

@@ -60,7 +60,7 @@ class TextInk:
         return _is_whole(across, len(text))
 
     def is_strong(self, box: Fractions) -> bool:
-        """Return whether some ink at `box` has so much contrast that nobody overlooks it."""
+        """Return whether some ink at `box` has so much contrast that it is seen at once."""
         part = self._ink.crop(_inside(self._ink.size, box))
         _, most = cast("tuple[int, int]", part.getextrema())
         return most >= STRONG

@@ -26,7 +26,7 @@ from .placed_words import CheckBox, Marks, Rule
 from .sight import Sight
 from .text_ink import SharpInk, TextInk
 from .text_rows import RowToken, clean
-from .unseen import Unseen, Why, without_shadows
+from .unseen import HiddenWhy, Unseen, without_shadows
 
 #: Characters of a page above which the file is an attack; a dense printed page has 8,000.
 MAX_CHARACTERS = 200_000
@@ -133,7 +133,7 @@ def read_layer(
                 lines[-1].extend(parts)
             else:
                 hidden = Unseen(text=clean(word), why=why, box=_box(whole))
-                if why is Why.FAINT and ink is not None and ink.is_strong(hidden.box):
+                if why is HiddenWhy.FAINT and ink is not None and ink.is_strong(hidden.box):
                     lines[-1].extend(parts)
                     doubted.append((parts, hidden))
                 else:

@@ -136,9 +136,9 @@ class Region:
     """A part of a page that needs a look.
 
     Only OCR could read the part (`ocr`) or nothing could (`unread`); or words that do not show were
-    left out there (`tiny`, `faint`, `off_page`, `unpainted`, `covered`; see `unseen.Why`); or the
-    words there address a language model (`to_a_model`). The box is in fractions (0–1) of the page,
-    like the box of a `Word`.
+    left out there (`tiny`, `faint`, `off_page`, `unpainted`, `covered`, as `HiddenWhy` says); or
+    the words there address a language model (`to_a_model`). The box is in fractions (0–1) of the
+    page, like the box of a `Word`.
     """
 
     kind: RegionKind

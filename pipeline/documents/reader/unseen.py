@@ -30,7 +30,7 @@ INK = 40
 MOST_REGIONS = 200
 
 
-class Why(StrEnum):
+class HiddenWhy(StrEnum):
     """Why a person cannot see a word; the values are kinds of a `Region`."""
 
     TINY = "tiny"
@@ -45,7 +45,7 @@ class Why(StrEnum):
 
 
 #: Words whose ink must not be read by OCR either.
-PALE = frozenset({Why.TINY, Why.FAINT})
+PALE = frozenset({HiddenWhy.TINY, HiddenWhy.FAINT})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Unseen:
     """A word that a person cannot see, with its box in fractions of the displayed page."""
 
     text: str
-    why: Why
+    why: HiddenWhy
     box: Fractions
 
 

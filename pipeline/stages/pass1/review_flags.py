@@ -121,13 +121,13 @@ TABLE: tuple[FlagRow, ...] = (
         Flag.HIDDEN_TEXT,
         "The page has hidden words between or below the words of this entity.",
         prevents=True,
-        reason="Somebody changed the page here, and the hidden words may be the true ones.",
+        reason="The page was changed here, and the hidden words may be the true ones.",
     ),
     FlagRow(
         Flag.ADDRESSES_A_MODEL,
         "The paragraph of this entity addresses a language model.",
         prevents=True,
-        reason="Somebody wrote these words to a machine, not for the care of the patient.",
+        reason="These words were written to a machine, not for the care of the patient.",
     ),
     FlagRow(
         Flag.LOW_OCR_CONFIDENCE,
