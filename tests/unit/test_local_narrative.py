@@ -166,6 +166,19 @@ def test_merges_entities_that_say_the_same() -> None:
     assert [sentence.ids for sentence in reply.sentences] == [["htn", "again"]]
 
 
+@pytest.mark.parametrize("record", [0, 1])
+def test_tells_no_bare_name_beside_the_same_name_with_its_details(record: int) -> None:
+    full = FACTS["mtf"]
+    bare = replace(full, key="bare", dose=None, strength=None, route=None, frequency=None)
+    other = replace(bare, key="other", name="Insulin")
+
+    sentences = told([bare, full, other], record=record)
+
+    assert sum(sentence.lower().count("metformin") for sentence in sentences) == 1
+    assert any(full.dose in sentence for sentence in sentences if full.dose)
+    assert any("insulin" in sentence.lower() for sentence in sentences)
+
+
 def test_tells_the_steps_of_a_taper_in_order() -> None:
     assert told(of("pred1 pred2")) == [
         "The steps of the regimen were prednisone 40 mg daily, then prednisone 20 mg daily."

@@ -21,17 +21,27 @@ class FactPhrase:
 
 
 def merged(facts: Sequence[EntityFacts], phrase: Callable[[EntityFacts], str]) -> list[FactPhrase]:
-    """Return one phrase per fact: entities with the same words are told once."""
+    """Return one phrase per fact: entities with the same words are told once.
+
+    A bare name is left out if the same name is told with more words: "metformin" beside
+    "metformin 500 mg twice daily".
+    """
     keys: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
+    names: set[str] = set()
+    detailed: set[str] = set()
     for each in facts:
         text = phrase(each)
         keys.setdefault(text.casefold(), []).append(each.key)
         texts.setdefault(text.casefold(), text)
-    names = {english.inside(each.name).casefold() for each in facts}
+        name = english.inside(each.name).casefold()
+        names.add(name)
+        if text.casefold() != name:
+            detailed.add(name)
     return [
         FactPhrase(text=texts[word], keys=tuple(found), is_name=word in names)
         for word, found in keys.items()
+        if word not in detailed
     ]
 
 
