@@ -47,15 +47,15 @@ def named_provider(config: ProviderConfig) -> ProviderModel:
 def warm(config: ProviderConfig) -> None:
     """Do all one-time work of a first call before a process forks; leave no client behind.
 
-    The local engine also reads what a model is asked about, so every provider needs its word lists.
+    The local engine also reads the replies of a model, so every provider needs the lexicon.
     """
-    from pipeline.providers.local.warm_up import warm_up as warm_up_engine
+    from pipeline.providers.local.names.lexicon import lexicon
 
     if config.name == "gemini":
         from pipeline.providers.gemini import warm_up
 
         warm_up()
-    warm_up_engine()
+    lexicon()
 
 
 def _make(config: ProviderConfig) -> Provider:
