@@ -240,7 +240,7 @@ def _timing(of: Json, as_needed: bool) -> Json:
         re.sub("[A-Z]", lambda m: f"_{m[0].lower()}", key): value
         for key, value in of.get("repeat", {}).items()
     }
-    # What the integers and pairs of FHIR cannot hold is in the extension. JSON has one kind of number.
+    # What the integers and pairs of FHIR cannot hold is in the extension.
     found = {**repeat, **_parts(of, "timing")}
     counted = ("frequency", "frequency_max", "period", "period_max")
     numbers = {key: str(found[key]) for key in counted if key in found}
