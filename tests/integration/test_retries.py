@@ -74,7 +74,7 @@ def asked(faults: Sequence[Mapping[str, Any]] = ()) -> list[UUID]:
     """Run Pass 1 once with a service that plays these faults, and return the requested batches."""
     before = set(ProviderCall.objects.values_list("id", flat=True))
     if faults:
-        with records.through_emulator(faults), records.no_breaker():
+        with records.through_emulator(faults), records.no_breaker(), records.patient():
             run_step.run_step("pass1")
     else:
         run_step.run_step("pass1")

@@ -58,9 +58,7 @@ def run_record(received: Received) -> ShellFile:
     for step in registry.PASSES:
         job = Job.objects.get(id=received.job_id)
         if job.status == JobStatus.PENDING and job.current_step == step:
-            # The suite scales a lease to three seconds and a call's deadline to six; on a busy
-            # machine a page's OCR or an answer takes as long.
-            with override_settings(LEASE_S=PATIENCE_S, CALL_DEADLINE_S=PATIENCE_S):
+            with patient():
                 run_step.run_step(step.value)
     return ShellFile.objects.get(id=received.shell_file_id)
 
@@ -84,6 +82,15 @@ def through_emulator(
         yield emulator
 
 
+def patient() -> override_settings:
+    """Let a lease and a call last longer than any test.
+
+    The suite scales a lease to three seconds and a call's deadline to six. On a busy machine the
+    OCR of a page takes as long, and so does the first answer of an emulator.
+    """
+    return override_settings(LEASE_S=PATIENCE_S, CALL_DEADLINE_S=PATIENCE_S)
+
+
 def no_breaker() -> override_settings:
     """Keep the breaker closed, so that each failure costs an attempt and none is an outage."""
     return override_settings(GATE_BREAKER_FAILURES=1000)
@@ -104,7 +111,7 @@ def run_again(record_id: UUID) -> None:
     """
     waiting = Job.objects.filter(shell_file_id=record_id, status=JobStatus.PENDING)
     step = waiting.get().current_step
-    with through_emulator(), override_settings(LEASE_S=PATIENCE_S, CALL_DEADLINE_S=PATIENCE_S):
+    with through_emulator(), patient():
         for _ in range(Job.objects.filter(status=JobStatus.PENDING).count()):
             if waiting.filter(current_step=step).exists():
                 run_step.run_step(step)
