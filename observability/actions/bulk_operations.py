@@ -11,7 +11,6 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -37,7 +36,7 @@ def start(
     *,
     reason: str,
     token: UUID,
-    actor: AbstractBaseUser | AnonymousUser,
+    actor: log.RequestUser,
 ) -> BulkOperation:
     """Start a bulk operation for the jobs that were in the preview and still match the filter.
 
@@ -64,7 +63,7 @@ def _start(
     asked: Mapping[str, str],
     reason: str,
     token: UUID,
-    actor: AbstractBaseUser | AnonymousUser,
+    actor: log.RequestUser,
 ) -> BulkOperation:
     if (made := BulkOperation.objects.filter(token=token).first()) is not None:
         return _same(made, kind, actor)
@@ -103,9 +102,7 @@ def _start(
     return operation
 
 
-def _same(
-    made: BulkOperation, kind: BulkOperationKind, actor: AbstractBaseUser | AnonymousUser
-) -> BulkOperation:
+def _same(made: BulkOperation, kind: BulkOperationKind, actor: log.RequestUser) -> BulkOperation:
     """Return the operation of a token to its user. Raises UserError for another form's token."""
     if (made.action, made.requested_by) != (kind.name, actor.get_username()):
         raise UserError(
@@ -115,7 +112,7 @@ def _same(
     return made
 
 
-def abort(operation: BulkOperation, actor: AbstractBaseUser | AnonymousUser) -> None:
+def abort(operation: BulkOperation, actor: log.RequestUser) -> None:
     """Ask an operation to stop; items that it has not reached are left alone."""
     with transaction.atomic():
         asked = BulkOperation.objects.filter(

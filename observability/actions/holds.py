@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-
 from observability.audit import log
 from observability.permissions import Right
 from pipeline.core.errors import UserError, UserErrorCode
@@ -105,9 +103,7 @@ HOLD_ACTIONS: dict[str, HoldAction] = {
 }
 
 
-def perform(
-    action: HoldAction, target: str, *, reason: str, actor: AbstractBaseUser | AnonymousUser
-) -> str:
+def perform(action: HoldAction, target: str, *, reason: str, actor: log.RequestUser) -> str:
     """Run an action and audit it, refusals too; return the result in words. Raises UserError."""
     with log.audited(
         actor, action.name, target_kind=action.target_kind, target_id=target, reason=reason

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AbstractBaseUser, User
+from django.contrib.auth.models import User
 from django.db import transaction
 
-from observability.audit.log import audited, record
+from observability.audit.log import RequestUser, audited, record
 from pipeline.models import DecisionAction, ReviewStatus
 from pipeline.operations.review import closing, decisions, queue
 from pipeline.operations.review.decisions import Decided, MissedEntity
@@ -22,7 +22,7 @@ REVIEW_ITEM = "review"
 """The audit's name for a review item as a target."""
 
 
-def reviewer_of(user: AbstractBaseUser) -> str:
+def reviewer_of(user: RequestUser) -> str:
     """Return the name under which decisions and claims hold a user: `user:<id>`."""
     return f"user:{user.pk}"
 
@@ -35,7 +35,7 @@ def reviewer_names(reviewers: Iterable[str | None]) -> dict[str, str]:
     return {each: known.get(_key(each), each) for each in asked}
 
 
-def take_next(user: AbstractBaseUser, *, but: Sequence[UUID] = ()) -> UUID | None:
+def take_next(user: RequestUser, *, but: Sequence[UUID] = ()) -> UUID | None:
     """Claim the free item with the highest priority for a user; None if nothing is free."""
     with transaction.atomic():
         item_id = queue.next_item(reviewer_of(user), but=but)
@@ -44,13 +44,13 @@ def take_next(user: AbstractBaseUser, *, but: Sequence[UUID] = ()) -> UUID | Non
     return item_id
 
 
-def take(user: AbstractBaseUser, item_id: UUID) -> None:
+def take(user: RequestUser, item_id: UUID) -> None:
     """Claim an item for a user. Raises as `queue.claim`."""
     with audited(user, "review claim", target_kind=REVIEW_ITEM, target_id=item_id):
         queue.claim(item_id, reviewer_of(user))
 
 
-def keep(user: AbstractBaseUser, item_id: UUID) -> None:
+def keep(user: RequestUser, item_id: UUID) -> None:
     """Renew the claim of a user who works on the page; the claim is in the audit already.
 
     Raises UserError (REVIEW_NOT_HELD, NOT_FOUND, STATE_CONFLICT).
@@ -58,7 +58,7 @@ def keep(user: AbstractBaseUser, item_id: UUID) -> None:
     queue.renew_held(item_id, reviewer_of(user))
 
 
-def give_back(user: AbstractBaseUser, item_id: UUID, *, skips: bool = False) -> None:
+def give_back(user: RequestUser, item_id: UUID, *, skips: bool = False) -> None:
     """Release an item that a user holds. Raises as `queue.release`."""
     action = "review skip" if skips else "review release"
     with audited(user, action, target_kind=REVIEW_ITEM, target_id=item_id):
@@ -66,7 +66,7 @@ def give_back(user: AbstractBaseUser, item_id: UUID, *, skips: bool = False) -> 
 
 
 def decide(
-    user: AbstractBaseUser,
+    user: RequestUser,
     item_id: UUID,
     entity_id: UUID,
     action: DecisionAction,
@@ -93,7 +93,7 @@ def decide(
     )
 
 
-def accept_all_unflagged(user: AbstractBaseUser, item_id: UUID, *, token: UUID) -> Decided:
+def accept_all_unflagged(user: RequestUser, item_id: UUID, *, token: UUID) -> Decided:
     """Accept every unflagged entity. Raises as `decisions.accept_all_unflagged`."""
     return _audited(
         user,
@@ -105,7 +105,7 @@ def accept_all_unflagged(user: AbstractBaseUser, item_id: UUID, *, token: UUID) 
 
 
 def add_missed_entity(
-    user: AbstractBaseUser, item_id: UUID, missed: MissedEntity, *, token: UUID, reason: str = ""
+    user: RequestUser, item_id: UUID, missed: MissedEntity, *, token: UUID, reason: str = ""
 ) -> Decided:
     """Add an entity that no engine found. Raises as `decisions.add_missed_entity`."""
     return _audited(
@@ -120,7 +120,7 @@ def add_missed_entity(
 
 
 def move_to_encounter(
-    user: AbstractBaseUser,
+    user: RequestUser,
     item_id: UUID,
     entity_id: UUID,
     encounter_id: UUID,
@@ -140,7 +140,7 @@ def move_to_encounter(
     )
 
 
-def close(user: AbstractBaseUser, item_id: UUID) -> ReviewStatus:
+def close(user: RequestUser, item_id: UUID) -> ReviewStatus:
     """Close a review or its round. Raises as `closing.close`."""
     with audited(user, "review close", target_kind=REVIEW_ITEM, target_id=item_id) as facts:
         status = closing.close(item_id, reviewer_of(user))
@@ -148,7 +148,7 @@ def close(user: AbstractBaseUser, item_id: UUID) -> ReviewStatus:
     return status
 
 
-def reopen(user: AbstractBaseUser, item_id: UUID, *, reason: str) -> UUID:
+def reopen(user: RequestUser, item_id: UUID, *, reason: str) -> UUID:
     """Open a closed review again. Raises as `closing.reopen`."""
     with audited(
         user, "review reopen", target_kind=REVIEW_ITEM, target_id=item_id, reason=reason
@@ -164,7 +164,7 @@ def _key(reviewer: str) -> int:
 
 
 def _audited(
-    user: AbstractBaseUser,
+    user: RequestUser,
     item_id: UUID,
     action: DecisionAction,
     reason: str,

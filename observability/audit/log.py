@@ -29,7 +29,9 @@ ANONYMOUS = "anonymous"
 BULK_OPERATION = "bulk operation"
 """The audit's name for a bulk operation as a target."""
 
-Actor = AbstractBaseUser | AnonymousUser | str
+RequestUser = AbstractBaseUser | AnonymousUser
+"""The user of a request; a caller that checks a right excludes the anonymous user."""
+Actor = RequestUser | str
 """A user, or a name such as `command line: root@host`."""
 
 

@@ -81,7 +81,7 @@ def review_act(request: HttpRequest, item_id: UUID, name: str) -> HttpResponse:
     try:
         # The page of a review that the reviewer does not hold says that a decision claims it.
         if request.POST.get("claim") == "1" and name in CLAIMING:
-            reviews.take(request.user, item_id)  # type: ignore[arg-type]
+            reviews.take(request.user, item_id)
         done = ACTS[name](request, item_id)
     except UserError as error:
         if error.code is UserErrorCode.NOT_FOUND:
@@ -116,7 +116,7 @@ def _decide(decision: DecisionAction) -> Callable[[HttpRequest, UUID], _CarriedO
         posted = request.POST.dict()
         entity = _entity(posted)
         reviews.decide(
-            request.user,  # type: ignore[arg-type]  # the action needs a right
+            request.user,
             item_id,
             entity,
             decision,
@@ -131,7 +131,7 @@ def _decide(decision: DecisionAction) -> Callable[[HttpRequest, UUID], _CarriedO
 
 def _accept_all(request: HttpRequest, item_id: UUID) -> _CarriedOut:
     posted = request.POST.dict()
-    reviews.accept_all_unflagged(request.user, item_id, token=_token(posted))  # type: ignore[arg-type]
+    reviews.accept_all_unflagged(request.user, item_id, token=_token(posted))
     return _CarriedOut(said="accept-all", item_id=item_id)
 
 
@@ -139,7 +139,7 @@ def _add(request: HttpRequest, item_id: UUID) -> _CarriedOut:
     posted = request.POST.dict()
     item = _item(item_id)
     missed = missed_of(item.shell_file_id, posted)
-    added = reviews.add_missed_entity(request.user, item_id, missed, token=_token(posted))  # type: ignore[arg-type]
+    added = reviews.add_missed_entity(request.user, item_id, missed, token=_token(posted))
     return _CarriedOut(said="add", item_id=item_id, entity_id=added.entity_id)
 
 
@@ -149,7 +149,7 @@ def _move(request: HttpRequest, item_id: UUID) -> _CarriedOut:
     if encounter is None:
         raise UserError("choose an encounter", code=UserErrorCode.VALUE_INVALID)
     reviews.move_to_encounter(
-        request.user,  # type: ignore[arg-type]  # the action needs a right
+        request.user,
         item_id,
         _entity(posted),
         encounter,
@@ -159,33 +159,33 @@ def _move(request: HttpRequest, item_id: UUID) -> _CarriedOut:
 
 
 def _claim(request: HttpRequest, item_id: UUID) -> _CarriedOut:
-    reviews.take(request.user, item_id)  # type: ignore[arg-type]  # the action needs a right
+    reviews.take(request.user, item_id)
     return _CarriedOut(
         said="claim", item_id=item_id, entity_id=_uuid(request.POST.get("entity", ""))
     )
 
 
 def _renew(request: HttpRequest, item_id: UUID) -> None:
-    reviews.keep(request.user, item_id)  # type: ignore[arg-type]  # the action needs a right
+    reviews.keep(request.user, item_id)
 
 
 def _give_back(request: HttpRequest, item_id: UUID) -> _CarriedOut:
-    reviews.give_back(request.user, item_id)  # type: ignore[arg-type]
+    reviews.give_back(request.user, item_id)
     return _CarriedOut(said="give-back", item_id=item_id)
 
 
 def _skip(request: HttpRequest, item_id: UUID) -> _CarriedOut:
-    reviews.give_back(request.user, item_id, skips=True)  # type: ignore[arg-type]
+    reviews.give_back(request.user, item_id, skips=True)
     return _onward(request, item_id, "skip")
 
 
 def _close(request: HttpRequest, item_id: UUID) -> _CarriedOut:
-    status = reviews.close(request.user, item_id)  # type: ignore[arg-type]
+    status = reviews.close(request.user, item_id)
     return _onward(request, item_id, "close" if status is ReviewStatus.CLOSED else "round")
 
 
 def _reopen(request: HttpRequest, item_id: UUID) -> _CarriedOut:
-    reviews.reopen(request.user, item_id, reason=request.POST.get("reason", ""))  # type: ignore[arg-type]
+    reviews.reopen(request.user, item_id, reason=request.POST.get("reason", ""))
     return _CarriedOut(said="reopen", item_id=item_id)
 
 
@@ -216,7 +216,7 @@ def _shown(
     form: str = "",
     posted: Mapping[str, str] | None = None,
 ) -> PhiResponse:
-    me = reviewer_of(request.user)  # type: ignore[arg-type]  # the page needs a right
+    me = reviewer_of(request.user)
     last = _uuid(request.GET.get("last", ""))
     with reading():
         try:
@@ -271,7 +271,7 @@ def _image(request: HttpRequest, view: ReviewPage) -> str:
 
 def _onward(request: HttpRequest, item_id: UUID, said: str) -> _CarriedOut:
     """Claim the next review; without one, return to the page of this one."""
-    following = reviews.take_next(request.user, but=[item_id])  # type: ignore[arg-type]
+    following = reviews.take_next(request.user, but=[item_id])
     if following is None:
         return _CarriedOut(said="none", item_id=item_id)
     return _CarriedOut(said=said, item_id=following)

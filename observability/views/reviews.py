@@ -69,7 +69,7 @@ class QueuedReview:
 def reviews(request: HttpRequest) -> HttpResponse:
     """List the reviews that match the filter in the URL (`?is=free&reason=flagged`)."""
     asked = {name: request.GET[name] for name in FIELDS if request.GET.get(name)}
-    me = reviewer_of(request.user)  # type: ignore[arg-type]  # the page needs a right
+    me = reviewer_of(request.user)
     problem = ""
     try:
         chosen = chosen_reviews(asked)
@@ -107,7 +107,7 @@ def _asked(request: HttpRequest) -> RequestedAction:
 @action(_asked)
 def take_next_review(request: HttpRequest) -> HttpResponse:
     """Claim the free item with the highest priority and open it."""
-    item_id = take_next(request.user)  # type: ignore[arg-type]  # the action needs a right
+    item_id = take_next(request.user)
     if item_id is None:
         messages.info(request, "No review is free for you now.")
         return redirect("admin:reviews")
