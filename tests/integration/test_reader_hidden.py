@@ -8,15 +8,16 @@ import pytest
 from reportlab.lib.colors import Color, white
 
 from pipeline.documents.reader import ADDRESSES_A_MODEL, HIDDEN_TEXT, PageRead, read_pages
-from tests.support import inked_pages
-from tests.support.inked_pages import END, NAVY, TEXT, page_with, scanned, typed
+from tests.support import hidden_pages, inked_pages
+from tests.support.hidden_pages import scanned, typed
+from tests.support.inked_pages import END, NAVY, TEXT, page_with
 
 GREY = Color(0.85, 0.85, 0.85)
 HIDDEN = {
     "type of 1 point": (page_with(typed(size=1)), "tiny"),
     "type of 1.9 points": (page_with(typed(size=1.9)), "tiny"),
-    "type made small by a matrix": (page_with(inked_pages.scaled_down), "tiny"),
-    "squeezed type": (page_with(inked_pages.squeezed), "tiny"),
+    "type made small by a matrix": (page_with(hidden_pages.scaled_down), "tiny"),
+    "squeezed type": (page_with(hidden_pages.squeezed), "tiny"),
     "white on white": (page_with(typed(colour=white)), "faint"),
     "light grey on white": (page_with(typed(colour=GREY)), "faint"),
     "large light grey on white": (page_with(typed(colour=GREY, size=20)), "faint"),
@@ -26,12 +27,12 @@ HIDDEN = {
         page_with(typed(colour=Color(0.12, 0.12, 0.12), ground=Color(0, 0, 0))),
         "faint",
     ),
-    "nearly transparent": (page_with(inked_pages.nearly_transparent), "faint"),
+    "nearly transparent": (page_with(hidden_pages.nearly_transparent), "faint"),
     "left of the page": (page_with(typed(at=(-400, 500))), "off_page"),
     "below the page": (page_with(typed(at=(72, -40))), "off_page"),
     "not painted": (page_with(typed(mode=3)), "unpainted"),
-    "below a white area": (page_with(inked_pages.under_paper), "covered"),
-    "white over other words": (page_with(inked_pages.beside_other_words), "faint"),
+    "below a white area": (page_with(hidden_pages.under_paper), "covered"),
+    "white over other words": (page_with(hidden_pages.beside_other_words), "faint"),
 }
 SHOWN = {
     "small print of 4 points": (typed("Form 12 B rev 3", size=4), "Form 12 B rev 3"),
@@ -50,8 +51,8 @@ SHOWN = {
     ),
     "black on a blue box": (typed("ALLERGIES: none", ground=Color(0, 0, 1)), "ALLERGIES: none"),
     "pale red on white": (typed("HIGH", colour=Color(1, 0.5, 0.5)), "HIGH"),
-    "above a watermark": (inked_pages.watermark, "Patient takes lisinopril 10 mg daily"),
-    "with a shadow": (inked_pages.shadowed, "Lisinopril 10 mg daily"),
+    "above a watermark": (hidden_pages.watermark, "Patient takes lisinopril 10 mg daily"),
+    "with a shadow": (hidden_pages.shadowed, "Lisinopril 10 mg daily"),
     "over the edge by a point": (typed("Page 3 of 12", at=(-1, 500)), "Page 3 of 12"),
 }
 
@@ -88,7 +89,7 @@ def test_words_that_a_person_sees_are_read(tmp_path: Path, how: str) -> None:
 
 
 def test_a_page_that_only_hides_words_is_blank(tmp_path: Path) -> None:
-    page = read_one(tmp_path, inked_pages.only(typed(colour=GREY)))
+    page = read_one(tmp_path, hidden_pages.only(typed(colour=GREY)))
 
     assert (page.text, page.is_blank, page.warnings) == ("", True, (HIDDEN_TEXT,))
 
@@ -123,7 +124,7 @@ def test_words_beside_the_scan_hide_behind_no_text_layer(tmp_path: Path, how: st
 
 
 def test_the_words_around_a_hidden_word_are_suspect(tmp_path: Path) -> None:
-    page = read_one(tmp_path, page_with(inked_pages.between_words))
+    page = read_one(tmp_path, page_with(hidden_pages.between_words))
 
     assert "She does take lisinopril 10 mg daily." in page.text
     (suspect,) = page.suspects

@@ -17,7 +17,7 @@ from observability.permissions import Role
 from pipeline.core.states import JobStatus
 from pipeline.models import Entity, Job, NarrativeSentence, Page, Session
 from tests.support import records
-from tests.support.inked_pages import typed
+from tests.support.hidden_pages import typed
 from tests.support.users import client_of
 
 HEAD = (

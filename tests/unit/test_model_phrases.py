@@ -1,4 +1,4 @@
-"""Text that addresses a language model is found; the words of records are not."""
+"""The phrase list finds text that addresses a language model, and no words of a real record."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ UNTRUE = {
         "fe37",
         "The patient underwent the planned right heart catheterization.",
     ),
-    "a medication on hold is not given": ("fe21", "Digoxin was held and is being given."),
+    "a held medication is not given": ("fe21", "Digoxin was held and is being given."),
     "a stopped medication is not taken": ("fe19", "Metformin was discontinued and is taken."),
     "`up to` tells the largest dose": ("fe23", "Apixaban up to 5 mg twice daily is taken."),
     "breaths are no beats": (

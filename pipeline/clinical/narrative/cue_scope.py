@@ -41,7 +41,7 @@ class CueScope:
             self._scope(at, item, kind, direction)
 
     def attach_event(self, at: int, item: SentencePart) -> None:
-        """Attach a word such as `performed` to the names of which the clause tells the event."""
+        """Attach a word such as `performed` to the names that the word is said of."""
         if item.kind not in (PartKind.FUNCTION, PartKind.VERB) or not _EVENTS & set(item.words):
             return
         names = [told for told in self._clause.told if told.at < at]

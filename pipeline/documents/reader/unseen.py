@@ -109,7 +109,7 @@ def touched(page: PageRead, unseen: Sequence[Unseen]) -> list[Suspect]:
 def without_shadows(unseen: Sequence[Unseen], shown: Sequence[RowToken]) -> tuple[Unseen, ...]:
     """Return the unseen words except those that repeat a shown word at its place.
 
-    Shadows and outlines of letters are drawn as a second, pale copy of the word.
+    A program draws the shadow of a word as a second, pale copy of the word.
     """
     if not unseen:
         return ()

@@ -158,5 +158,5 @@ def switch(element: Element) -> bool:
 
 
 def is_on(text: str) -> bool:
-    """Return whether a boolean of Word is true; XML Schema names its values."""
+    """Return whether a boolean of Word is true, by the values of XML Schema."""
     return text.lower() not in _OFF
