@@ -1,4 +1,4 @@
-"""The pages of a reviewer: queue, review and learning, with a constant number of statements."""
+"""The page of a review and its actions, with a constant number of statements."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from observability.permissions import Role
 from pipeline.models import Encounter, Entity, ReviewDecision, ReviewItem
 from tests.support.audit_rows import audit_events
+from tests.support.review_forms import a_plain_record, asked, does, expire, held, url_of
 from tests.support.review_rows import (
     a_found_entity,
     a_reviewed_record,
@@ -31,153 +30,13 @@ from tests.support.users import client_of
 
 pytestmark = pytest.mark.django_db
 
-QUEUE_STATEMENTS = 11
 REVIEW_STATEMENTS = 27
-LEARNING_STATEMENTS = 9
 
 
 @pytest.fixture
 def reviewer() -> Client:
     """Return a client of a reviewer."""
     return client_of(Role.REVIEWER, "anna")
-
-
-def asked(client: Client, url: str) -> tuple[Any, int]:
-    """Open a page, and return the response and the number of statements."""
-    with CaptureQueriesContext(connection) as captured:
-        response = client.get(url)
-    assert response.status_code == HTTPStatus.OK
-    return response, len(captured)
-
-
-def url_of(item: ReviewItem, act: str = "") -> str:
-    """Return the URL of a review or of an action on it."""
-    return (
-        reverse("admin:review_act", args=[item.id, act])
-        if act
-        else reverse("admin:review", args=[item.id])
-    )
-
-
-def does(
-    client: Client, item: ReviewItem, act: str, entity: Entity | None = None, **form: Any
-) -> Any:
-    """Send the form of an action with a new token."""
-    named = {"entity": str(entity.id)} if entity else {}
-    return client.post(url_of(item, act), {"token": str(uuid4()), **named, **form})
-
-
-def held(client: Client, item: ReviewItem) -> ReviewItem:
-    """Claim an item through its form."""
-    assert does(client, item, "claim").status_code == HTTPStatus.FOUND
-    return item
-
-
-def a_plain_record(*, entities: int) -> ReviewItem:
-    """Insert a record whose entities have no flag."""
-    item = a_reviewed_record(entities=0)
-    for number in range(entities):
-        a_found_entity(encounter_of(item), name="Warfarin", at=30 + number % 5)
-    return item
-
-
-def expire(item: ReviewItem) -> None:
-    """Let the claim of an item end."""
-    ReviewItem.objects.filter(id=item.id).update(claimed_until=timezone.now() - timedelta(hours=1))
-
-
-def test_the_queue_is_in_the_order_of_the_priority_and_explains_it(reviewer: Client) -> None:
-    low, high = a_reviewed_record(priority=-1), a_reviewed_record(entities=3, priority=1)
-    ReviewItem.objects.filter(id=low.id).update(confidence=1.0, base=0.0, order_key=-1e9)
-    ReviewItem.objects.filter(id=high.id).update(reason="flagged")
-
-    page, _ = asked(reviewer, reverse("admin:reviews"))
-
-    assert [row.item.id for row in page.context["rows"]] == [high.id, low.id]
-    words = page.content.decode()
-    assert "▲</span> flagged" in words
-    assert "1 encounter, 3 entities, 0 flagged" in words
-    weights = ("0.40", "0.30", "0.20", "0.10")
-    assert [weight for weight in weights if f" of {weight}<" in words] == [*weights]
-
-
-def test_the_queue_asks_the_same_for_one_review_and_for_a_full_page(reviewer: Client) -> None:
-    a_reviewed_record()
-    _, one = asked(reviewer, reverse("admin:reviews"))
-    for _ in range(8):
-        a_reviewed_record(entities=2)
-
-    page, nine = asked(reviewer, reverse("admin:reviews"))
-
-    assert len(page.context["rows"]) == 9
-    assert nine == one <= QUEUE_STATEMENTS
-
-
-def test_the_pages_of_the_queue_hold_each_review_once(
-    reviewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("observability.listing.reviews.LISTED", 2)
-    items = {a_reviewed_record(priority=n % 3 - 1).id for n in range(7)}
-    # Reviews with an equal place are told apart by their ids.
-    ReviewItem.objects.filter(lane="normal").update(order_key=0.25)
-
-    seen, place = [], ""
-    while True:
-        page = reviewer.get(reverse("admin:reviews"), {"after": place})
-        seen += [row.item.id for row in page.context["rows"]]
-        place = page.context["listed"].next_place
-        if not place:
-            break
-
-    assert len(seen) == 7
-    assert set(seen) == items
-
-
-def test_the_queue_is_filtered_by_state_and_reason(reviewer: Client) -> None:
-    mine, free, done = a_reviewed_record(), a_reviewed_record(), a_reviewed_record()
-    held(reviewer, mine)
-    bert = client_of(Role.REVIEWER, "bert")
-    others = held(bert, a_reviewed_record())
-    ReviewItem.objects.filter(id=done.id).update(status="closed", closed_at=timezone.now())
-    ReviewItem.objects.filter(id=free.id).update(reason="failed")
-
-    def listed(**query: str) -> set[UUID]:
-        page = reviewer.get(reverse("admin:reviews"), query)
-        return {row.item.id for row in page.context["rows"]}
-
-    assert listed() == {mine.id, free.id, others.id}
-    assert listed(**{"is": "mine"}) == {mine.id}
-    assert listed(**{"is": "held"}) == {others.id}
-    assert listed(**{"is": "free"}) == {free.id}
-    assert listed(**{"is": "closed"}) == {done.id}
-    assert listed(reason="failed") == {free.id}
-    assert listed(reason="mismatch") == set()
-    wrong = reviewer.get(reverse("admin:reviews"), {"is": "lost"})
-    assert wrong.status_code == HTTPStatus.BAD_REQUEST
-    assert "a review is one of free, mine" in wrong.content.decode()
-
-
-def test_the_queue_says_who_holds_a_review_and_that_no_review_is_open(reviewer: Client) -> None:
-    empty = reviewer.get(reverse("admin:reviews")).content.decode()
-    held(client_of(Role.REVIEWER, "bert"), a_reviewed_record())
-
-    words = reviewer.get(reverse("admin:reviews")).content.decode()
-
-    assert "No review is open." in empty
-    assert re.search(r"bert\s*<small>for <time", words)
-
-
-@pytest.mark.parametrize("role", [Role.VIEWER, Role.OPERATOR])
-def test_a_user_without_the_right_neither_sees_nor_reviews(role: Role) -> None:
-    item, client = a_reviewed_record(), client_of(role)
-    (entity,) = entities_of(item)
-    urls = [reverse("admin:reviews"), url_of(item), reverse("admin:review_learning")]
-
-    looked = {client.get(url).status_code for url in urls}
-    acted = does(client, item, "accept", entity, claim="1").status_code
-
-    assert (looked, acted) == ({HTTPStatus.FORBIDDEN}, HTTPStatus.FORBIDDEN)
-    assert not ReviewDecision.objects.exists()
 
 
 def test_a_review_asks_the_same_for_10_and_for_200_entities(reviewer: Client) -> None:
@@ -510,24 +369,6 @@ def test_the_pages_have_no_inline_script_style_or_handler(reviewer: Client) -> N
     for url in urls:
         markup = asked(reviewer, url)[0].content.decode()
         assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=", markup), url
-
-
-def test_the_learning_page_shows_precision_and_agreement(reviewer: Client) -> None:
-    url = reverse("admin:review_learning")
-    empty, of_empty = asked(reviewer, url)
-    item = held(reviewer, a_plain_record(entities=3))
-    first, second, third = entities_of(item)
-    does(reviewer, item, "accept", first)
-    does(reviewer, item, "accept", second)
-    does(reviewer, item, "reject", third, reason="1")
-
-    page, of_full = asked(reviewer, url)
-
-    assert "No verdict in this time." in empty.content.decode()
-    ((trend, *_),) = page.context["rows"]
-    assert (trend.accepted, trend.rejected, trend.precision) == (2, 1, pytest.approx(2 / 3))
-    assert "66.7 %" in page.content.decode()
-    assert of_full == of_empty <= LEARNING_STATEMENTS
 
 
 def test_each_reading_of_a_review_is_audited(reviewer: Client) -> None:
