@@ -49,7 +49,7 @@ def test_a_kill_before_a_write_of_a_reuse_leaves_everything_or_nothing(
     load_icd_part()
     path = short_record(tmp_path / "record.pdf", 1)
     first = records.completed_record(path, owner="cli")
-    # The parent of the children does the one-time work of the engine, like a worker.
+    # The children inherit the lexicon, as the horses of a worker do.
     factory.warm(ProviderConfig.of_settings())
     whole, calls = later_results(first.id), ProviderCall.objects.count()
     assert {table for table, _ in whole} == {"candidates", "enriched", "told", "listed"}
