@@ -199,7 +199,7 @@ def _limits(calls: int, encounters: int) -> Iterator[None]:
 
 def _timed(step: str) -> float:
     from pipeline.workers import run_step
-    from pipeline.workers.rq_worker import warm
+    from pipeline.workers.warming import warm
 
     # Like the parent of a worker before the fork.
     warm()

@@ -23,7 +23,8 @@ from redis.exceptions import RedisError
 from medproc.db_pool import use_no_pool
 from pipeline.core.server_faults import FaultLog, explain
 from pipeline.queueing.queues import producer, queue_depths
-from pipeline.workers.rq_worker import REDIS_WAIT_MAX_S, Worker, warm
+from pipeline.workers.rq_worker import REDIS_WAIT_MAX_S, Worker
+from pipeline.workers.warming import warm
 
 logger = logging.getLogger(__name__)
 

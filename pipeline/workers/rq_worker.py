@@ -7,7 +7,6 @@ crash ends the step without a write; the parent then expires the lease of the st
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import signal
@@ -28,7 +27,6 @@ from rq.exceptions import DequeueTimeout
 from rq.executions import Execution
 from rq.job import Job
 from rq.timeouts import BaseDeathPenalty, HorseMonitorTimeoutException
-from rq.utils import import_attribute
 from rq.worker import WorkerStatus
 from rq.worker_registration import register
 
@@ -37,14 +35,13 @@ from medproc.timing import scaled
 from pipeline.core.redaction import redacted
 from pipeline.core.server_faults import FaultLog, explain
 from pipeline.execution.shutdown import grace_s, request_stop
-from pipeline.providers import factory
-from pipeline.providers.config import ProviderConfig
 from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.workers import memory, stuck_steps
 from pipeline.workers.horse_watch import HorseEnd, SilenceWatch, expire_leases_of, note_hang
 from pipeline.workers.identity import renew_identity, serve, worker_identity
 from pipeline.workers.refused_steps import requeue_steps_of
 from pipeline.workers.shared_step import SHARED_STEP
+from pipeline.workers.warming import EngineWarmth
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +124,7 @@ class Worker(RQWorker):
         self._peak_kib = 0
         """The memory of this worker's largest step."""
         self._silence = SilenceWatch()
+        self._warmth = EngineWarmth()
 
     @classmethod
     def on(cls, queues: tuple[str, ...]) -> Worker:
@@ -307,6 +305,8 @@ class Worker(RQWorker):
         """Run the entry in a horse and wait for its end; refuse a foreign entry."""
         try:
             if isinstance(job, StepEntry) and job.is_ours():
+                if self._warmth.prepare(job.args[0]):
+                    logger.info("worker %s: the engine is warm", self.name)
                 logger.info("worker %s: %s begins", self.name, job.id)
                 super().execute_job(job, queue)
                 logger.info("worker %s: %s ends", self.name, job.id)
@@ -473,17 +473,6 @@ class Worker(RQWorker):
         error = exc_info[1]
         said = StepFailedError(redacted(error) if error else "unknown")
         super()._finalize_failure(job, queue, execution, (StepFailedError, said, None))
-
-
-def warm() -> None:
-    """Import the modules that every horse needs in the parent, and exempt their pages from GC.
-
-    Opens no connection and leaves no client, because a fork would share them.
-    """
-    import_attribute(StepEntry.entry_point)
-    factory.warm(ProviderConfig.of_settings())
-    gc.collect()
-    gc.freeze()
 
 
 def _flush_within(seconds: float) -> None:

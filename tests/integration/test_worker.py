@@ -148,6 +148,30 @@ def test_each_step_runs_in_a_process_of_its_own_under_the_workers_identity(
     assert f"-{worker.pid}-" in first["identity"]
 
 
+def test_later_steps_with_provider_calls_inherit_the_compiled_engine(
+    start_worker: StartWorker,
+) -> None:
+    for number, step in enumerate(("pass3", "pass2", "pass1_5", "pass1", "pass05")):
+        wake(step, number)
+
+    worker = start_worker("report_warmth", "rqworker", "--burst")
+    worker.finish()
+
+    assert [report["step"] for report in worker.seen("began")][:2] == ["pass3", "pass2"]
+    assert [report["compiled"] for report in worker.seen("warmth")] == [0, 1, 1, 1, 1]
+    assert worker.printed().count("the engine is warm") == 1
+
+
+def test_one_step_with_provider_calls_warms_no_engine(start_worker: StartWorker) -> None:
+    for step in ("pass1_5", "pass1"):
+        wake(step)
+
+    worker = start_worker("report_warmth", "rqworker", "--burst")
+    worker.finish()
+
+    assert [report["compiled"] for report in worker.seen("warmth")] == [0, 0]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_first_signal_drains_the_running_step_and_no_other_is_taken(
     number: signal.Signals, start_worker: StartWorker

@@ -25,6 +25,7 @@ from pipeline.execution.heartbeat import Heartbeat, call_with_lease
 from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
 from pipeline.execution.step_result import SIGTERM, StepCompleted, StepInterrupted, StepResult
 from pipeline.models import ShellFile
+from pipeline.providers.local.assertions import cues
 from pipeline.queueing.queues import QUEUES, entry_id, push
 from pipeline.stages import registry
 from pipeline.transitions import Lease, claim, renew_lease
@@ -137,6 +138,11 @@ def _pass_that_can_hang(lease: Lease, deadline: StepDeadline) -> StepResult:
     return StepCompleted(publish=lambda: None)
 
 
+def report_warmth() -> None:
+    """Report whether the process has inherited the compiled patterns of the local engine."""
+    seen(event="warmth", compiled=cues._phrases.cache_info().currsize)
+
+
 def wake_next() -> None:
     """Wake the next pass, as a completed step does."""
     entry = rq.get_current_job()
@@ -172,5 +178,6 @@ BEHAVIOURS = {
     "leave_a_thread": leave_a_thread,
     "fail": fail,
     "report_alarms": report_alarms,
+    "report_warmth": report_warmth,
     "report_connections": report_connections,
 }

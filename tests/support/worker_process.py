@@ -21,7 +21,7 @@ def main() -> None:
     """Fork a command for each order; its parent records the pid and the exit code."""
     django.setup()
     from pipeline.queueing.queues import StepEntry
-    from pipeline.workers.rq_worker import warm
+    from pipeline.workers.warming import warm
 
     StepEntry.entry_point = sys.argv[1] if sys.argv[1:] else "tests.support.jobs.run_step"
     warm()

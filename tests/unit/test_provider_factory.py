@@ -86,11 +86,35 @@ def test_warming_builds_the_models_of_the_sdk() -> None:
     assert ended.returncode == 0
 
 
+def test_an_engine_that_is_warm_compiles_almost_nothing() -> None:
+    """Cold, a first page compiles a thousand patterns: a second of work in every horse."""
+    program = (
+        "import re, sys; from pipeline.core.types import PageSlice;"
+        "from pipeline.providers.factory import warm_engine;"
+        "from pipeline.providers.local import answer_to;"
+        "from pipeline.providers.prompts import Question;"
+        "compiled = []; compile = re._compiler.compile;"
+        "re._compiler.compile = lambda p, *rest: (compiled.append(p), compile(p, *rest))[1];"
+        "warm_engine(); cold = len(compiled);"
+        "page = PageSlice(page=1, start=0, text=open('samples/visit.txt').read());"
+        "answer_to(Question(kind='entities', item_token='', include_zones=True, slices=(page,)));"
+        "print(cold, len(compiled) - cold)"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+
+    cold, first = map(int, ended.stdout.split())
+    assert cold >= 800
+    assert first <= 40
+
+
 def test_local_use_never_loads_the_sdk() -> None:
     program = (
         "import sys; from pipeline.providers.config import ProviderConfig;"
-        "from pipeline.providers.factory import provider_for, warm;"
-        "local = ProviderConfig(name='local'); warm(local); provider_for(local);"
+        "from pipeline.providers.factory import provider_for, warm, warm_engine;"
+        "local = ProviderConfig(name='local'); warm(local); warm_engine(); provider_for(local);"
         "sys.exit(any(m.startswith(('google', 'httpx')) for m in sys.modules))"
     )
 

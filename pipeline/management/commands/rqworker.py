@@ -15,7 +15,8 @@ from pipeline.core.server_faults import explain
 from pipeline.management.plain_command import PlainCommand
 from pipeline.queueing.queues import QUEUES, RECORD_QUEUES
 from pipeline.workers.pool import refusal_of_redis
-from pipeline.workers.rq_worker import Worker, warm
+from pipeline.workers.rq_worker import Worker
+from pipeline.workers.warming import warm
 
 
 class Command(PlainCommand):
