@@ -202,7 +202,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
-        ("pipeline", "0002_clinical_results"),
+        ("pipeline", "0001_initial"),
     ]
 
     operations = [
