@@ -21,7 +21,7 @@ TABLES = (
     "pass05_progressive_sessions", "pass05_chunk_results", "healthcare_encounters",
     "pass1_encounter_results", "pass1_batch_results", "pass1_entity_detections", "provider_calls",
     "shell_file_pages", "incidents", "incident_jobs", "audit_events", "bulk_operations",
-    "bulk_operation_items",
+    "bulk_operation_items", "review_items",
 )  # fmt: skip
 
 _RECORDS = """
@@ -195,6 +195,18 @@ SELECT md5('entity' || r || '.' || n)::uuid, id, md5('encounter' || r || '.' || 
   'gemini', 1, 0.9, CASE WHEN n = 7 THEN '["low_ocr_confidence"]'::jsonb ELSE '[]'::jsonb END, at
 FROM bench_records, generate_series(0, 19) n
 WHERE status = 'completed' AND r % 5 = 0
+""",
+    "reviews": """
+INSERT INTO review_items (id, shell_file_id, reason, status, created_at, opened_at, due_at,
+  confidence, complexity, value, base, lane, order_key, closed_by, closed_at)
+SELECT md5('review' || r)::uuid, id, CASE WHEN status <> 'completed' THEN 'failed'
+  WHEN r % 3 = 0 THEN 'flagged' ELSE 'completed' END,
+  CASE WHEN is_open THEN 'open' ELSE 'closed' END, at, at, at + interval '1 day', r % 100 / 100.0,
+  r % 10 / 10.0, r % 7 / 7.0, r % 1000 / 1000.0,
+  CASE WHEN at < now() - interval '1 day' THEN 'overdue' ELSE 'normal' END, r % 1000 / 1000.0,
+  CASE WHEN NOT is_open THEN 'user:1' END, CASE WHEN NOT is_open THEN at END
+FROM bench_records, LATERAL (SELECT r % 4 = 0 AS is_open) open
+WHERE status IN ('completed', 'failed')
 """,
     "pages": """
 INSERT INTO shell_file_pages (shell_file_id, page_number, text, source, width, height, created_at)

@@ -24,6 +24,8 @@ BOUND_MS = 150.0
 LARGE_BOUND_MS = 250.0
 LARGE_BOUND_BYTES = 300_000
 WARM = 2
+ENTITIES = 1_000
+"""Entities of the record whose review and results are measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +76,16 @@ def measure(requests: int, only: str) -> int:
     from django.test import Client
 
     from tests.support.large_rows import a_large_record
+    from tests.support.review_rows import a_reviewed_record, claimed
 
     client = Client(SERVER_NAME="127.0.0.1")
-    client.force_login(User.objects.create_superuser("bench"))
+    user = User.objects.create_superuser("bench")
+    client.force_login(user)
     large = a_large_record()
+    review = claimed(a_reviewed_record(entities=ENTITIES), f"user:{user.pk}")
     missed = []
     print(f"{'page':44} {'least':>8} {'p50':>8} {'p95':>8} {'size':>9} statements")
-    for name, url in pages(large):
+    for name, url in pages(large, review):
         if only not in name:
             continue
         found = _measured(client, name, url, requests)
@@ -93,7 +98,7 @@ def measure(requests: int, only: str) -> int:
     return 1 if missed else 0
 
 
-def pages(large: Any) -> list[tuple[str, str]]:
+def pages(large: Any, review: Any) -> list[tuple[str, str]]:
     """Return the name and URL of every measured page."""
     from django.apps import apps
     from django.contrib import admin
@@ -117,7 +122,8 @@ def pages(large: Any) -> list[tuple[str, str]]:
     operation = BulkOperation.objects.order_by("created_at")[0]
     named = {name: reverse(f"admin:{name}") for name in (
         "overview", "records", "failures", "failure_members", "search", "retry",
-        "bulk_operations", "queues", "upload", "tables", "incidents", "stale", "audit",
+        "bulk_operations", "queues", "upload", "tables", "incidents", "stale", "audit", "reviews",
+        "review_learning",
     )}  # fmt: skip
     members = f"{named['failure_members']}?window=7d&cause="
     listed = list(named.items() - {("retry", named["retry"])})
@@ -138,6 +144,8 @@ def pages(large: Any) -> list[tuple[str, str]]:
         ("search, beginning", f"{named['search']}?q={str(batch.id)[:8]}"),
         ("retry, record", f"{named['retry']}?record={failed.shell_file_id}"),
         ("retry, cause within 24 h", f"{named['retry']}?error_code=API_5XX&window=24h"),
+        ("review, 1,000 entities", reverse("admin:review", args=[review.id])),
+        ("results, 1,000 entities", reverse("admin:record_results", args=[review.shell_file_id])),
         ("record_page", reverse("admin:record_page", args=[large, 1])),
         ("call_reading", reverse("admin:call_reading", args=[call.id])),
         ("bulk_operation", reverse("admin:bulk_operation", args=[operation.id])),

@@ -42,9 +42,8 @@ import django
 django.setup()
 
 from pipeline.models import Job
-from pipeline.providers.config import ProviderConfig
-from pipeline.providers.factory import warm
 from pipeline.workers import run_step
+from pipeline.workers.warming import warm
 
 
 def megabytes(field):
@@ -53,7 +52,7 @@ def megabytes(field):
 
 
 job_id, step, bound = sys.argv[1], sys.argv[2], int(sys.argv[3])
-warm(ProviderConfig.of_settings())
+warm()
 first = megabytes("VmHWM")
 began = time.monotonic()
 run_step.run_step(step)

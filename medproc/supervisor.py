@@ -126,11 +126,10 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
         records = _latest_records(len(names))
         if records and not stopping.is_set():
             _print_line("\nmanage.py summary ID… --lines 3\n")
-            summary = ("summary", *records, "--lines", "3")
-            code = _run_beside(running, stopping, *summary) or code
+            code = _run_here("summary", *records, "--lines", "3") or code
         if records and not stopping.is_set():
             _print_line(f"\nmanage.py explain {records[-1]}\n")
-            code = _run_beside(running, stopping, "explain", records[-1]) or code
+            code = _run_here("explain", records[-1]) or code
     if stopping.is_set():
         return 130
     if code == 0:
@@ -173,6 +172,18 @@ def _run_beside(running: Children, stopping: threading.Event, *arguments: str) -
         if process.poll() is None:
             process.terminate()
     return process.wait()
+
+
+def _run_here(*arguments: str) -> int:
+    """Run a short command in this process, which has loaded Django; return the exit code."""
+    try:
+        call_command(*arguments)
+    except CommandError as error:
+        _print_line(_reason(error), stream=sys.stderr)
+        return 1
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
 def _stop_on_signals() -> threading.Event:

@@ -305,8 +305,7 @@ class Worker(RQWorker):
         """Run the entry in a horse and wait for its end; refuse a foreign entry."""
         try:
             if isinstance(job, StepEntry) and job.is_ours():
-                if self._warmth.prepare(job.args[0]):
-                    logger.info("worker %s: the engine is warm", self.name)
+                self._warmth.prepare(job.args[0])
                 logger.info("worker %s: %s begins", self.name, job.id)
                 super().execute_job(job, queue)
                 logger.info("worker %s: %s ends", self.name, job.id)

@@ -5,8 +5,11 @@ The records are read by the real steps. The test prints keys and seconds for eac
 
 from __future__ import annotations
 
+import io
+import json
 import sys
 import time
+import zipfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -33,6 +36,8 @@ pytestmark = [
     pytest.mark.slow(reason="a real browser and five records; 40 s"),
 ]
 
+EXPORTS = {"FHIR": ".json", "Parquet and JSON": ".zip", "HTML": ".html", "CSV": ".csv"}
+"""The buttons of the summary, and the ends of the names of the files."""
 SERIOUS = {"serious", "critical"}
 DRUGS = ("metformin", "lisinopril", "atorvastatin", "amlodipine", "warfarin")
 DECISIONS = ("accept", "accept", "reject", "correct", "move", "accept")
@@ -265,6 +270,29 @@ def test_a_review_works_without_a_script(browser: Browser, server: str) -> None:
     decision = ReviewDecision.objects.filter(field="verdict").latest("created_at")
     assert (decision.old_value, decision.new_value) == ("accepted", "rejected")
     assert decision.reason == "not about this patient"
+
+
+def test_each_button_of_the_summary_downloads_an_export(reviewer: WatchedPage, server: str) -> None:
+    page = reviewer.page
+    record = ReviewItem.objects.earliest("created_at").shell_file_id
+    page.goto(f"{server}/admin/records/{record}/results/")
+    saved: dict[str, bytes] = {}
+
+    for words in EXPORTS:
+        with page.expect_download() as downloading:
+            page.get_by_role("button", name=words, exact=True).click()
+        download = downloading.value
+        saved[words] = Path(download.path()).read_bytes()
+        assert download.suggested_filename.endswith(EXPORTS[words])
+
+    entities = Entity.objects.filter(shell_file=record, accepted=True).count()
+    bundle = json.loads(saved["FHIR"])
+    assert (bundle["resourceType"], bundle["type"]) == ("Bundle", "document")
+    assert len(saved["CSV"].decode("utf-8-sig").splitlines()) > entities > 0
+    assert b"<script" not in saved["HTML"]
+    with zipfile.ZipFile(io.BytesIO(saved["Parquet and JSON"])) as pair:
+        assert {Path(name).suffix for name in pair.namelist()} == {".parquet", ".json"}
+    assert reviewer.complaints == []
 
 
 def _an_open_review() -> ReviewItem:

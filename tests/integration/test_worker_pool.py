@@ -68,6 +68,21 @@ def test_one_kind_can_be_run_alone(start_worker: StartWorker, redis_db: redis.Re
     assert pool.stop() == 0
 
 
+def test_a_pool_warms_the_engine_once_for_all_its_workers_of_provider_calls(
+    start_worker: StartWorker,
+) -> None:
+    for step in ("pages", "pass1", "pass2"):
+        wake(step)
+
+    pool = start_worker("report_warmth", "rqworker-pool", "--burst")
+    pool.finish()
+
+    steps = {report["pid"]: report["step"] for report in pool.seen("began")}
+    warmth = {steps[report["pid"]]: report["compiled"] for report in pool.seen("warmth")}
+    assert warmth == {"pages": 0, "pass1": 1, "pass2": 1}
+    assert pool.printed().count("the engine is warm") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

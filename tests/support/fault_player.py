@@ -60,7 +60,8 @@ SKIPPED = {
 """Passes that are switched off while a pass is played: a record ends with the played pass."""
 PAGES = 2
 """Pages of each visit: two, so that a chunk, batch or zone can be halved."""
-SCALE = 0.01
+SCALE = 0.02
+"""The time scale: a cooldown of 1.2 s parks a step, and a Retry-After date has whole seconds."""
 PATIENT_S, HASTY_S = 60.0, 0.2
 """Seconds that a call may take; the second figure where only the deadline ends the call."""
 TIMED_OUT_S = 3.0

@@ -140,7 +140,7 @@ def _pass_that_can_hang(lease: Lease, deadline: StepDeadline) -> StepResult:
 
 def report_warmth() -> None:
     """Report whether the process has inherited the compiled patterns of the local engine."""
-    seen(event="warmth", compiled=cues._phrases.cache_info().currsize)
+    seen(event="warmth", pid=os.getpid(), compiled=cues._phrases.cache_info().currsize)
 
 
 def wake_next() -> None:

@@ -57,19 +57,26 @@ def check(
     A reason is `code:word` with a code of `UnsupportedReason`. The function never raises. A text
     of several sentences is judged as a whole. `max_words` is the largest number of words per text.
     """
+    return check_known(text, [known_of(each) for each in cited], max_words=max_words)
+
+
+def check_known(
+    text: str, cited: Sequence[CitedEntity], *, max_words: int | None = None
+) -> tuple[str, ...]:
+    """Check a sentence against entities that `known_of` has read; otherwise like `check`."""
     if not cited:
         return (reason(UnsupportedReason.NOT_CITED),)
     length = len(text.split())
     if len(text) > _LONGEST_TEXT or (max_words is not None and length > max_words):
         return (reason(UnsupportedReason.LENGTH, length),)
     refused = [
-        reason(UnsupportedReason.NOT_ACCEPTED, each.key) for each in cited if not each.accepted
+        reason(UnsupportedReason.NOT_ACCEPTED, each.facts.key)
+        for each in cited
+        if not each.facts.accepted
     ]
     if refused:
         return tuple(refused)
-    known = [known_of(each) for each in cited]
-    found = list(dict.fromkeys([*_foreign(text, known), *_stated(text, known)]))
-    return tuple(found)
+    return tuple(dict.fromkeys([*_foreign(text, cited), *_stated(text, cited)]))
 
 
 def _foreign(text: str, cited: Sequence[CitedEntity]) -> Iterator[str]:

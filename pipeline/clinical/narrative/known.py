@@ -116,11 +116,7 @@ class CitedEntity:
     @property
     def flags(self) -> frozenset[str]:
         """`high`, `low`, `normal`, `abnormal`, `critical`: what the entity states of its value."""
-        computed = _flags_of(self.attribute("computed_flag"))
-        printed = _flags_of(self.attribute("printed_flag") or self.facts.abnormal_flag)
-        if computed and printed and not computed & printed - {"abnormal"}:
-            return frozenset({"abnormal"}) & computed & printed
-        return computed | printed
+        return stated_flags(self.facts)
 
     def attribute(self, name: str) -> Any:
         """Return an attribute of Pass 2."""
@@ -171,6 +167,15 @@ def known_of(facts: EntityFacts) -> CitedEntity:
         own_words=own_words,
         quote=words_of(facts.quote),
     )  # fmt: skip
+
+
+def stated_flags(facts: EntityFacts) -> frozenset[str]:
+    """Return what an undoubted entity states of its value, as `CitedEntity.flags`."""
+    computed = _flags_of(facts.attributes.get("computed_flag"))
+    printed = _flags_of(facts.attributes.get("printed_flag") or facts.abnormal_flag)
+    if computed and printed and not computed & printed - {"abnormal"}:
+        return frozenset({"abnormal"}) & computed & printed
+    return computed | printed
 
 
 def singular(words: tuple[str, ...]) -> tuple[str, ...]:

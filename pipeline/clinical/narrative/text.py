@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 _SPELLINGS = str.maketrans(
     {
@@ -41,6 +42,8 @@ def one_spelling(text: str) -> str:
     return unicodedata.normalize("NFC", text).translate(_SPELLINGS)
 
 
+# The names, units and values of a record are few; each is asked for many times.
+@lru_cache(maxsize=8_192)
 def tokens_of(text: str) -> tuple[SentenceToken, ...]:
     """Return the tokens of a text."""
     spelled = one_spelling(text)

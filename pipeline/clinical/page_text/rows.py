@@ -75,13 +75,20 @@ def headings_above(text: str, span: Span) -> tuple[str, ...]:
     """Return the nearest lines without figures above a row, within its block of lines."""
     lines, starts = _lines(text)
     at = max(0, bisect.bisect_right(starts, span.start) - 1)
+    return tuple(_column(heading, lines[at], span) for heading in _headings_above(text, at))
+
+
+# Each entity of a row asks, and so does each check of an entity.
+@lru_cache(maxsize=1_024)
+def _headings_above(text: str, at: int) -> tuple[str, ...]:
+    lines = _lines(text)[0]
     found: list[str] = []
     for above in range(at - 1, max(-1, at - _REACH), -1):
         words = lines[above].text
         if not words.strip():
             break
         if not _FIGURE.search(_DAY.sub("", _IN_PARENTHESES.sub("", words))):
-            found.append(_column(words, lines[at], span))
+            found.append(words)
             if len(found) == _HEADINGS:
                 break
     return tuple(found)

@@ -55,6 +55,6 @@ def _seats(queues: tuple[str, ...], workers: int | None) -> list[tuple[str, ...]
         raise CommandError("--workers needs --queues and a number of at least 1")
     if queues:
         return [queues] * (workers or settings.WORKER_CONCURRENCY)
-    return [RECORD_QUEUES] * settings.WORKER_CONCURRENCY + [
-        PAGES_QUEUES
-    ] * settings.PAGES_CONCURRENCY
+    return [PAGES_QUEUES] * settings.PAGES_CONCURRENCY + [
+        RECORD_QUEUES
+    ] * settings.WORKER_CONCURRENCY

@@ -19,6 +19,7 @@ from pipeline.clinical.numbers import DecimalSign, signs_of_page
 from pipeline.clinical.structurers import structured
 from pipeline.core.types import PageSlice
 from pipeline.providers.local.enrichment.answer import answer_about
+from pipeline.providers.local.enrichment.code_choice import choose
 from pipeline.providers.schemas import FoundAttributes
 from pipeline.stages.pass2.grounding import grounded, of_pass1
 
@@ -54,9 +55,13 @@ def enriched(
     """
     try:
         evidence = evidence_of(facts, slices, neighbours)
-        if reads_again and reply is not None:
-            second = answer_about(facts, evidence)
-        found = of_pass1(facts) if reply is None else grounded(facts, reply, second, evidence)
+        if reply is None:
+            found = of_pass1(facts)
+        else:
+            chosen = choose(facts, evidence)
+            if reads_again:
+                second = answer_about(facts, evidence, chosen)
+            found = grounded(facts, reply, second, evidence, chosen)
         coded = replace(facts, code=found.code.token if found.code else None)
         built = structured(
             replace(

@@ -15,7 +15,7 @@ from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.clinical.structured import Printed
 from pipeline.providers.local.enrichment.answer import answer_about
-from pipeline.providers.local.enrichment.code_choice import choose
+from pipeline.providers.local.enrichment.code_choice import CodeChoice
 from pipeline.providers.schemas import FoundAttributes
 from pipeline.stages.pass2.attribute_checks import is_covered, is_same, is_shown
 
@@ -56,10 +56,17 @@ def of_pass1(facts: EntityFacts) -> Grounded:
 
 
 def grounded(
-    facts: EntityFacts, reply: FoundAttributes, second: FoundAttributes | None, evidence: Evidence
+    facts: EntityFacts,
+    reply: FoundAttributes,
+    second: FoundAttributes | None,
+    evidence: Evidence,
+    chosen: CodeChoice,
 ) -> Grounded:
-    """Check a reply for one entity against its evidence and against the local engine."""
-    own = second if second is not None else answer_about(facts, evidence)
+    """Check a reply for one entity against its evidence and against the local engine.
+
+    `chosen` is the code that the rules of `code_choice` choose.
+    """
+    own = second if second is not None else answer_about(facts, evidence, chosen)
     kept: dict[str, str] = {}
     flags: list[str] = []
     disputed: dict[str, Any] = {}
@@ -85,7 +92,7 @@ def grounded(
         if other is not None and not is_same(name, said, read or "", facts):
             disputed[name] = other
             flags.append(flagged(EnrichmentFlag.DISPUTED, name))
-    code, reasons = _code(facts, reply, evidence)
+    code, reasons = _code(facts, reply, chosen)
     return Grounded(
         printed=Printed(facts=facts, **kept),
         code=code,
@@ -132,10 +139,9 @@ def _in_another_place(name: str, said: str, own: FoundAttributes, facts: EntityF
 
 
 def _code(
-    facts: EntityFacts, reply: FoundAttributes, evidence: Evidence
+    facts: EntityFacts, reply: FoundAttributes, chosen: CodeChoice
 ) -> tuple[Candidate | None, tuple[str, ...]]:
     """Return the accepted code of a reply, with the reasons against another code."""
-    chosen = choose(facts, evidence)
     uncertain = (flagged(EnrichmentFlag.CODE_UNCERTAIN),)
     token = _text(reply.code)
     if token is None:

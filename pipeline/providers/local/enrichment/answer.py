@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pipeline.clinical.evidence import Evidence, evidence_of
 from pipeline.clinical.facts import EntityFacts
-from pipeline.providers.local.enrichment.code_choice import choose
+from pipeline.providers.local.enrichment.code_choice import CodeChoice, choose
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import EnrichmentReply, FoundAttributes
 
@@ -46,12 +46,14 @@ def enrich(question: Question) -> EnrichmentReply:
     )
 
 
-def answer_about(facts: EntityFacts, evidence: Evidence) -> FoundAttributes:
-    """Return the engine's answer about one entity."""
+def answer_about(
+    facts: EntityFacts, evidence: Evidence, chosen: CodeChoice | None = None
+) -> FoundAttributes:
+    """Return the engine's answer about one entity; `chosen` is its code, if known already."""
     reader = _reader(facts.category)
     read = reader(facts, evidence) if reader else {n: getattr(facts, n) for n in _PASS1}
-    chosen = choose(facts, evidence).code
-    values: dict[str, Any] = {"id": facts.key or "e", "code": chosen and chosen.token, **read}
+    code = (chosen or choose(facts, evidence)).code
+    values: dict[str, Any] = {"id": facts.key or "e", "code": code and code.token, **read}
     try:
         return FoundAttributes(**values)
     except ValidationError:

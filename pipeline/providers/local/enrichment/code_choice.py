@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.providers.local.enrichment import condition_codes, drug_codes, lab_codes
+from pipeline.providers.local.enrichment.coded_mention import CodedMention
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class CodeChoice:
     """Several codes fit equally well."""
 
 
-Fit = Callable[[Candidate, EntityFacts, Evidence], int | None]
+Fit = Callable[[Candidate, CodedMention], int | None]
 """How many words of a display the text supports; None if the code does not fit."""
 _FITS: dict[str, Fit] = {
     "condition": condition_codes.fit,
@@ -45,10 +46,11 @@ def choose(facts: EntityFacts, evidence: Evidence) -> CodeChoice:
     fit = _FITS.get(facts.category)
     if fit is None or not facts.candidates:
         return CodeChoice()
+    mention = CodedMention(facts, evidence)
     fitting = [
         (words, candidate)
         for candidate in facts.candidates
-        if (words := fit(candidate, facts, evidence)) is not None
+        if (words := fit(candidate, mention)) is not None
     ]
     if not fitting:
         return CodeChoice()
@@ -56,31 +58,31 @@ def choose(facts: EntityFacts, evidence: Evidence) -> CodeChoice:
     own = [(words, candidate) for words, candidate in fitting if candidate.system == system]
     most = max(words for words, _ in own)
     best = _without_headings([candidate for words, candidate in own if words == most])
-    if len(best) != 1 or _is_outdone(best[0], facts, evidence):
+    if len(best) != 1 or _is_outdone(best[0], mention):
         return CodeChoice(is_uncertain=True)
-    if _is_heading_of_open(best[0], facts, evidence):
+    if _is_heading_of_open(best[0], mention):
         return CodeChoice()
     return CodeChoice(code=best[0])
 
 
-def _is_heading_of_open(chosen: Candidate, facts: EntityFacts, evidence: Evidence) -> bool:
+def _is_heading_of_open(chosen: Candidate, mention: CodedMention) -> bool:
     """Return whether a longer code of a heading needs an absence that the text does not state."""
-    return facts.category in ("condition", "symptom", "procedure") and any(
+    return mention.facts.category in ("condition", "symptom", "procedure") and any(
         other.system == chosen.system
         and other.code != chosen.code
         and other.code.startswith(chosen.code.rstrip("."))
-        and condition_codes.leaves_absence_open(other, facts, evidence)
-        for other in facts.candidates
+        and condition_codes.leaves_absence_open(other, mention)
+        for other in mention.facts.candidates
     )
 
 
-def _is_outdone(chosen: Candidate, facts: EntityFacts, evidence: Evidence) -> bool:
+def _is_outdone(chosen: Candidate, mention: CodedMention) -> bool:
     """Return whether the passage prints, at another place, what a more specific code adds."""
-    if facts.category not in ("condition", "symptom", "procedure"):
+    if mention.facts.category not in ("condition", "symptom", "procedure"):
         return False
     return any(
-        condition_codes.prints_any(condition_codes.extra_words(other, chosen), evidence)
-        for other in facts.candidates
+        condition_codes.prints_any(condition_codes.extra_words(other, chosen), mention.evidence)
+        for other in mention.facts.candidates
         if other.system == chosen.system
     )
 

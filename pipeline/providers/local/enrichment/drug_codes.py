@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.providers.local.enrichment.coded_mention import CodedMention
 from pipeline.providers.local.names.lexicon import lexicon
 from pipeline.providers.local.text.tokens import normal
 
@@ -25,8 +25,9 @@ _SALTS = frozenset({
 _SHORT = {"hcl": "hydrochloride", "succ": "succinate", "tart": "tartrate"}
 
 
-def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | None:
+def fit(candidate: Candidate, mention: CodedMention) -> int | None:
     """Return the number of words of a display that equals the entity's name; None otherwise."""
+    facts, evidence = mention.facts, mention.evidence
     if facts.category == "allergy" and facts.negated:
         return None
     wanted = _words(candidate.display)

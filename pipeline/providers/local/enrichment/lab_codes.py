@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from pipeline.clinical.evidence import Evidence
-from pipeline.clinical.facts import Candidate, EntityFacts
+from pipeline.clinical.facts import Candidate
 from pipeline.clinical.lab_conversion import conventional_units
 from pipeline.clinical.page_text.spellings import fold
+from pipeline.providers.local.enrichment.coded_mention import CodedMention
 from pipeline.providers.local.labs.analytes import find_analytes
 from pipeline.providers.local.text.tokens import normal, tokenize
 
@@ -85,12 +85,13 @@ _OTHER_VITAL = re.compile(
 """A word in front of a vital sign that makes the value another observation."""
 
 
-def fit_vital(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | None:
+def fit_vital(candidate: Candidate, mention: CodedMention) -> int | None:
     """Return 1 if the name, the unit and the form of the value are those of the code.
 
     A pressure fits only as a pair. The codes of temperature, weight and height hold for any unit of
     their kind.
     """
+    facts, evidence = mention.facts, mention.evidence
     known = _VITALS.get(candidate.display.strip().lower())
     if known is None or facts.negated or facts.experiencer in ("family", "other"):
         return None
@@ -108,8 +109,9 @@ def fit_vital(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> i
     return 1 if (printed or unit) in units else None
 
 
-def fit(candidate: Candidate, facts: EntityFacts, evidence: Evidence) -> int | None:
+def fit(candidate: Candidate, mention: CodedMention) -> int | None:
     """Return 1 if a code fits in all parts that its display names; None otherwise."""
+    facts, evidence = mention.facts, mention.evidence
     m = _DISPLAY.fullmatch(candidate.display.strip())
     if m is None or not _is_same_name(m["analyte"].strip(), facts.name):
         return None

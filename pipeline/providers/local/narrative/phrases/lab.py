@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pipeline.clinical.facts import EntityFacts
-from pipeline.clinical.narrative.known import known_of
+from pipeline.clinical.narrative.known import stated_flags
+from pipeline.clinical.narrative.undoubted import undoubted
 from pipeline.providers.local.narrative import english
 
 _ORDER = ("critical", "high", "low", "abnormal")
@@ -15,7 +16,7 @@ def flag(each: EntityFacts) -> str:
     """Return what the entity states about its value; empty without an abnormal flag."""
     if "flag_differs" in each.flags:
         return ""
-    flags = known_of(each).flags
+    flags = stated_flags(undoubted(each))
     return next((word for word in _ORDER if word in flags), "")
 
 
