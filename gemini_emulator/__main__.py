@@ -1,36 +1,70 @@
-"""The child process of `process.Emulator`; its first argument is its settings as JSON.
+"""The process from which `process.Emulator` forks its emulators; its argument is a descriptor.
 
-The child starts without Django, so that a test waits only briefly for it.
+The process has done the one-time work of the local engine, which answers: a cold first answer takes
+seconds. The process starts without Django. It ends with the process that started it.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
 import sys
+import traceback
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gemini_emulator.scenario import read_scenario
 from gemini_emulator.server import serve
-
-
-def _announce(url: str) -> None:
-    sys.stdout.write(url + "\n")
-    sys.stdout.flush()
+from pipeline.providers.local.warm_up import warm_up
 
 
 def main() -> None:
-    """Serve until standard input is closed."""
-    settings = json.loads(sys.argv[1])
+    """Fork an emulator for each order: the path of its settings, with its end of a connection."""
+    warm_up()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # Ctrl-C stops the emulators, and the process that started this one decides when to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=int(sys.argv[1])) as orders:
+        while True:
+            path, descriptors, _, _ = socket.recv_fds(orders, 4_096, 1)
+            if not path:
+                return
+            if os.fork() == 0:
+                orders.close()
+                os._exit(_emulate(Path(path.decode()), descriptors[0]))
+            os.close(descriptors[0])
+
+
+def _emulate(path: Path, descriptor: int) -> int:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        with socket.socket(fileno=descriptor) as starter:
+            _serve(json.loads(path.read_text("utf-8")), path.with_name("requests.jsonl"), starter)
+    except BaseException:  # noqa: BLE001 - a fork must not return to the loop above
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _serve(settings: Mapping[str, Any], log: Path, starter: socket.socket) -> None:
     scenario = read_scenario(settings["scenario"])
     changed = {"seed": settings["seed"]} if settings["seed"] is not None else {}
     options = scenario.options(
-        scale=settings["scale"], log=Path(settings["log"]), answers=settings["answers"], **changed
+        scale=settings["scale"], log=log, answers=settings["answers"], **changed
     )
     if settings["latency_map"]:
         places = {place: float(seconds) for place, seconds in settings["latency_map"].items()}
         options = replace(options, latency=replace(options.latency, by_place=places))
-    serve(options, port=settings["port"], announce=_announce, until_stdin_ends=True)
+    serve(
+        options,
+        port=settings["port"],
+        announce=lambda url: starter.sendall(url.encode()),
+        until_closed=starter,
+    )
 
 
 if __name__ == "__main__":

@@ -5,12 +5,17 @@ In one interpreter, the clients would measure the emulator's share of the CPU.
 
 from __future__ import annotations
 
+import atexit
 import http.client
 import json
+import os
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -72,21 +77,15 @@ class Emulator:
             "port": port,
         }
         self.url = ""
+        self._lines: list[LogLine] | None = None
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="emulator-")
         self._log = Path(self._folder.name) / "requests.jsonl"
-        settings = json.dumps({**self._settings, "log": str(self._log)})
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "gemini_emulator", settings],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None  # noqa: S101 - narrows for the type checker
-        self.url = self._process.stdout.readline().strip()
-        if not self.url.startswith("http://"):
+        path = Path(self._folder.name) / "settings.json"
+        path.write_text(json.dumps(self._settings), "utf-8")
+        self._connection, self.url = _FORKS.start(path)
+        if not self.url:
             self.__exit__(None, None, None)
             raise RuntimeError("the emulator did not start; its error message is on stderr")
         return self
@@ -97,8 +96,10 @@ class Emulator:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._process.terminate()
-        self._process.communicate()
+        # The emulator stops when no more can come, and closes its end when its log is complete.
+        with self._connection, suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+            self._connection.recv(1)
         self._lines = read_log(self._log)
         self._folder.cleanup()
 
@@ -121,7 +122,48 @@ class Emulator:
 
     def log(self) -> list[LogLine]:
         """Return all requests so far, in the order in which their replies were sent."""
-        return read_log(self._log) if self._process.returncode is None else self._lines
+        return read_log(self._log) if self._lines is None else self._lines
+
+
+class _Forks:
+    """The process that emulators are forked from; each process of the caller has its own.
+
+    `multiprocessing` with its fork server would run the caller's main script in every emulator.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner = 0
+
+    def start(self, settings: Path) -> tuple[socket.socket, str]:
+        """Fork an emulator; return the connection to it and its URL: empty if it failed."""
+        with self._lock:
+            if self._owner != os.getpid():
+                self._begin()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                socket.send_fds(self._orders, [str(settings).encode()], [theirs.fileno()])
+            # Two orders at once could arrive as one text, so the lock is held until the answer.
+            return ours, ours.recv(200).decode()
+
+    def _begin(self) -> None:
+        self._owner = os.getpid()
+        self._orders, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "gemini_emulator", str(theirs.fileno())],
+                cwd=ROOT,
+                pass_fds=[theirs.fileno()],
+            )
+        atexit.register(self._end, self._owner)
+
+    def _end(self, owner: int) -> None:
+        if owner == os.getpid():
+            self._orders.close()
+            self._process.wait()
+
+
+_FORKS = _Forks()
 
 
 def _document(scenario: str | Mapping[str, Any], **parts: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Run the emulator until it is stopped; print its address on the first line.
 
-SIGTERM, Ctrl-C or (on request) the end of standard input stops it and leaves a complete log.
+SIGTERM, Ctrl-C or (on request) the end of a connection stops it and leaves a complete log.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-import sys
+import socket
 from collections.abc import Callable
 
 from gemini_emulator.http import listen
@@ -16,24 +16,26 @@ from gemini_emulator.service import Options, Service
 
 
 def serve(
-    options: Options, *, port: int, announce: Callable[[str], None], until_stdin_ends: bool = False
+    options: Options,
+    *,
+    port: int,
+    announce: Callable[[str], None],
+    until_closed: socket.socket | None = None,
 ) -> None:
     """Serve on 127.0.0.1; `announce` receives the URL once connections are accepted."""
-    asyncio.run(_serve(options, port, announce, until_stdin_ends))
+    asyncio.run(_serve(options, port, announce, until_closed))
 
 
 async def _serve(
-    options: Options, port: int, announce: Callable[[str], None], until_stdin_ends: bool
+    options: Options, port: int, announce: Callable[[str], None], until_closed: socket.socket | None
 ) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    if until_stdin_ends:
-        reader = asyncio.StreamReader()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        end = loop.create_task(reader.read())
-        end.add_done_callback(lambda _: stop.set())
+    if until_closed is not None:
+        # Nobody sends anything, so the connection is readable only at its end.
+        loop.add_reader(until_closed.fileno(), stop.set)
     service = Service(options)
     server = await listen(service.handle, port)
     gc.freeze()

@@ -26,6 +26,10 @@ from tests.support import databases, schedule, valkey
 _BASE_VARIABLE = "MEDPROC_TEST_SERVERS"
 _LIVE_KEY_VARIABLE = "MEDPROC_TEST_LIVE_KEY"
 _TIME_SCALE = "0.05"
+_PATIENT_S = 2_400.0
+"""Lease, and deadline of a call, of a step that runs in the process of a test: two minutes at the
+scale of the tests, because a busy machine can pause a process for seconds. The processes that a
+test starts have the defaults."""
 
 
 def _shared_places() -> Places:
@@ -80,6 +84,7 @@ _isolate_environment(_SHARED, _OWN)
 def pytest_configure(config: pytest.Config) -> None:
     """Load the settings in this environment; pytest-django then sets Django up."""
     databases.limit_rights(settings.DATABASES["default"])
+    settings.LEASE_S = settings.CALL_DEADLINE_S = _PATIENT_S
     if config.getoption("dist", "no") != "no":
         # With this variable an xdist worker would load the settings before its own environment.
         del os.environ["DJANGO_SETTINGS_MODULE"]

@@ -35,9 +35,3 @@ def start_worker(
     yield start
     for worker in started:
         worker.kill()
-
-
-@pytest.fixture
-def long_lease(settings: Any) -> None:
-    """Let a lease last two minutes: a busy machine can pause this process for three seconds."""
-    settings.LEASE_S = 2400.0

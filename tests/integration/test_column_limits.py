@@ -29,8 +29,6 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.rows import a_job, an_encounter
 
-pytestmark = pytest.mark.usefixtures("long_lease")
-
 ODD = CallDetails(
     http_status=200,
     model_version="m\x00\ud800",

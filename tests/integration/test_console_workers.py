@@ -97,7 +97,7 @@ def test_one_job_that_waits_is_not_one_jobs(viewer: Client, settings: Any) -> No
 
 
 def test_a_step_that_ends_while_it_waits_for_a_call_is_no_waiting_job(
-    viewer: Client, settings: Any, tmp_path: Path, long_lease: None
+    viewer: Client, settings: Any, tmp_path: Path
 ) -> None:
     received = records.submit(short_record(tmp_path / "record.pdf", 2))
     run_step.run_step("pages")

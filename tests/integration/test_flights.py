@@ -35,7 +35,7 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.short_records import short_record
 
-pytestmark = pytest.mark.usefixtures("cloned_db", "redis_db", "long_lease")
+pytestmark = pytest.mark.usefixtures("cloned_db", "redis_db")
 RACERS = 8
 
 

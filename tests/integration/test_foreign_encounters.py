@@ -15,7 +15,7 @@ from tests.support import records
 from tests.support.lying_model import lying_model
 from tests.support.short_records import DRUG, short_record
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_db", "long_lease")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_db")]
 
 
 @pytest.mark.parametrize("place", ["reply", "entity"])

@@ -18,7 +18,7 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.short_records import short_record
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_db", "long_lease")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_db")]
 
 
 def _differing(record_id: Any) -> list[str]:

@@ -28,8 +28,6 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.databases import as_owner
 
-pytestmark = pytest.mark.usefixtures("long_lease")
-
 
 @pytest.mark.usefixtures("cloned_db", "redis_db")
 def test_a_refused_publication_keeps_the_replies_and_is_repeated_without_a_call() -> None:

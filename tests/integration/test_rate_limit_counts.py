@@ -21,7 +21,7 @@ from tests.support import records
 from tests.support.short_records import short_record
 from tests.support.users import client_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("long_lease")]
+pytestmark = pytest.mark.django_db
 
 LIMITED = {"fault": "429", "kind": "entities", "page": 1, "attempt": 1, "retry_after_s": 0.01}
 STATE = RateLimiterState(provider="gemini", model="m", is_local=False, born=100.0)

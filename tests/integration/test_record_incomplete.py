@@ -17,7 +17,7 @@ from pipeline.models import Entity, ShellFile, selectors
 from tests.support import records
 from tests.support.short_records import short_record
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_db", "long_lease")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_db")]
 
 SENTENCE = "Record incomplete: 1 of 2 encounters is not published."
 BROKEN = {"fault": "bad-json", "kind": "entities", "page": 2}

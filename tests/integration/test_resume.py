@@ -36,8 +36,6 @@ from pipeline.workers import run_step
 from tests.support import records
 from tests.support.rows import a_deadline
 
-pytestmark = pytest.mark.usefixtures("long_lease")
-
 
 def die_before_the_end(step: Step) -> None:
     """Run a step of the waiting job, and die before the write of its end."""

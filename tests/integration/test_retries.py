@@ -40,8 +40,6 @@ from tests.support import records
 from tests.support.rows import a_deadline, a_job, an_encounter, columns
 from tests.support.short_records import short_record
 
-pytestmark = pytest.mark.usefixtures("long_lease")
-
 TABLES = (
     "job_queue",
     "ai_processing_sessions",

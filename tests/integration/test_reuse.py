@@ -35,8 +35,6 @@ from tests.support import records
 from tests.support.databases import as_owner
 from tests.support.short_records import short_record
 
-pytestmark = pytest.mark.usefixtures("long_lease")
-
 ALL = {"pages", "pass05", "pass1", "pass2", "pass3"}
 AT_THE_START = 2
 """Readings of the version of the code table before the first call of a pass."""

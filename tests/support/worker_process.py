@@ -21,10 +21,14 @@ def main() -> None:
     """Fork a command for each order; its parent records the pid and the exit code."""
     django.setup()
     from pipeline.queueing.queues import StepEntry
-    from pipeline.workers.warming import warm
+    from pipeline.workers.warming import warm, warm_engine
 
-    StepEntry.entry_point = sys.argv[1] if sys.argv[1:] else "tests.support.jobs.run_step"
     warm()
+    StepEntry.entry_point = "tests.support.jobs.run_step"
+    if sys.argv[1:]:
+        # Real steps: each horse inherits the compiled engine.
+        StepEntry.entry_point = sys.argv[1]
+        warm_engine()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         if os.fork() == 0:
