@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         port = ports.port_number(options.port) if options.verb == "up" else 0
         django.setup()
-        call_command("check", stdout=io.StringIO())
+        call_command("check", tags=["environment"], stdout=io.StringIO())
         refuse_beside_survivors(stopping)
         if options.verb == "up":
             ports.refuse_unusable(port)

@@ -28,7 +28,13 @@ class PlainOutput(OutputWrapper):
 
 
 class PlainCommand(BaseCommand):
-    """Escapes its output and its errors, whichever streams the caller passes."""
+    """Escapes its output and its errors, whichever streams the caller passes.
+
+    A command checks the environment before it runs. Django's other checks are about the code: they
+    import every view, for two seconds, and `make check` runs them.
+    """
+
+    requires_system_checks = ["environment"]
 
     @property
     def stdout(self) -> OutputWrapper:
