@@ -43,7 +43,7 @@ django.setup()
 
 from pipeline.models import Job
 from pipeline.workers import run_step
-from pipeline.workers.warming import warm
+from pipeline.workers.warming import warm, warm_engine
 
 
 def megabytes(field):
@@ -53,6 +53,7 @@ def megabytes(field):
 
 job_id, step, bound = sys.argv[1], sys.argv[2], int(sys.argv[3])
 warm()
+warm_engine()
 first = megabytes("VmHWM")
 began = time.monotonic()
 run_step.run_step(step)

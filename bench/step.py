@@ -199,10 +199,11 @@ def _limits(calls: int, encounters: int) -> Iterator[None]:
 
 def _timed(step: str) -> float:
     from pipeline.workers import run_step
-    from pipeline.workers.warming import warm
+    from pipeline.workers.warming import warm, warm_engine
 
-    # Like the parent of a worker before the fork.
+    # Like a pool before it forks its workers.
     warm()
+    warm_engine()
     began = time.perf_counter()
     run_step.run_step(step)
     return time.perf_counter() - began

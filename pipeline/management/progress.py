@@ -25,7 +25,7 @@ from pipeline.models.selectors import Progress
 from pipeline.operations.server_check import recent_server_faults
 from pipeline.queueing.queues import queues_served
 
-TICK_S = 0.25
+TICK_S = 0.5
 LOOK_S = 2.0
 """Seconds between two reads of the workers' registry."""
 QUIET_S = 5.0

@@ -21,6 +21,7 @@ from tesserocr import PSM, PyTessBaseAPI
 
 from .blank import is_uniform
 from .image_marks import Square, black_and_white, frames_of, lines_of, squares_of, without
+from .median import median3
 from .page_layout import lay_out
 from .placed_words import NO_MARKS, Marks, PageWord, Rule, in_lines
 from .raised_ink import symbols_of, without_notes
@@ -156,8 +157,8 @@ class Ocr:
                 (round(upright.width / factor), round(upright.height / factor)),
                 Image.Resampling.BOX,
             )
-        noisy = noise(upright) >= NOISE
-        cleaned = upright.filter(ImageFilter.MedianFilter(3)) if noisy else upright
+        median = median3(upright)
+        cleaned = median if noise(upright, median) >= NOISE else upright
         angle = _skew(cleaned)
         straight = _turned(cleaned, angle)
         squares = tuple(
@@ -343,9 +344,9 @@ def _same_place(one: RowToken, other: RowToken) -> bool:
     return common > 0.5 * max(one.x1 - one.x0, other.x1 - other.x0)
 
 
-def noise(image: Image.Image) -> float:
-    """Return how speckled the paper between the words is (0–255)."""
-    difference = ImageChops.difference(image, image.filter(ImageFilter.MedianFilter(3)))
+def noise(image: Image.Image, median: Image.Image | None = None) -> float:
+    """Return how speckled the paper between the words is (0–255); `median` is that of the image."""
+    difference = ImageChops.difference(image, median or median3(image))
     tiles = difference.resize(
         (max(1, image.width // 32), max(1, image.height // 32)), Image.Resampling.BOX
     )
