@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
+from functools import cache
 from typing import Any
 
 
@@ -89,15 +90,15 @@ class EntityFacts:
     def as_json(self) -> dict[str, Any]:
         """Return the values that differ from their defaults, ready for JSON."""
         found: dict[str, Any] = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value == each.default or value in ((), {}):
+        for name, default in _defaults():
+            value = getattr(self, name)
+            if value == default or value in ((), {}):
                 continue
             if isinstance(value, date):
                 value = value.isoformat()
-            if each.name == "candidates":
+            if name == "candidates":
                 value = [c.as_json() for c in value]
-            found[each.name] = list(value) if isinstance(value, tuple) else value
+            found[name] = list(value) if isinstance(value, tuple) else value
         return found
 
     @classmethod
@@ -120,3 +121,9 @@ class EntityFacts:
             for each in values.get("candidates", ())
         )
         return cls(**values)
+
+
+@cache
+def _defaults() -> tuple[tuple[str, Any], ...]:
+    """Return the name and the default of each field of `EntityFacts`."""
+    return tuple((each.name, each.default) for each in fields(EntityFacts))

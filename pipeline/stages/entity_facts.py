@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -90,9 +90,15 @@ def known_entities(shell_file_id: UUID, *, with_attributes: bool = False) -> Ent
 
 
 def entities_by_encounter(
-    shell_file_id: UUID, *, with_candidates: bool = False, with_attributes: bool = False
+    shell_file_id: UUID,
+    *,
+    with_candidates: bool = False,
+    with_attributes: bool = False,
+    categories: Collection[str] = (),
 ) -> Iterator[tuple[UUID, list[KnownEntity]]]:
     """Yield each encounter that has entities, with its entities in the order of the text.
+
+    `categories` limits the entities to some categories; without categories, all are read.
 
     The entities of at most ENCOUNTERS_AT_ONCE encounters are in memory at a time. There is one
     statement for the encounters; each portion of encounters needs one for the entities, and one for
@@ -103,10 +109,11 @@ def entities_by_encounter(
         .order_by("encounter_index")
         .values_list("id", "encounter_date_start", "encounter_type")
     )
+    only: dict[str, Any] = {"category__in": list(categories)} if categories else {}
     shared = _Shared()
     for first in range(0, len(encounters), ENCOUNTERS_AT_ONCE):
         portion = encounters[first : first + ENCOUNTERS_AT_ONCE]
-        found = _portion(shell_file_id, portion, shared, with_candidates, with_attributes)
+        found = _portion(shell_file_id, portion, shared, with_candidates, with_attributes, only)
         for encounter_id, _, _ in portion:
             if encounter_id in found:
                 yield encounter_id, found.pop(encounter_id)
@@ -157,15 +164,16 @@ def _portion(
     shared: _Shared,
     with_candidates: bool,
     with_attributes: bool,
+    only: Mapping[str, Any],
 ) -> dict[UUID, list[KnownEntity]]:
-    """Return the entities of some encounters."""
+    """Return the entities of some encounters; `only` is a filter of their columns."""
     of = {"shell_file_id": shell_file_id, "healthcare_encounter_id__in": [e[0] for e in encounters]}
     shortlists = _shortlists(of, shared) if with_candidates else {}
-    enriched = _enriched(of, shared) if with_attributes else {}
+    enriched = _enriched({**of, **only}, shared) if with_attributes else {}
     about = {encounter_id: (first_day, kind) for encounter_id, first_day, kind in encounters}
     found: defaultdict[UUID, list[KnownEntity]] = defaultdict(list)
     rows = (
-        Entity.objects.filter(**of)
+        Entity.objects.filter(**of, **only)
         .order_by("healthcare_encounter_id", "entity_index")
         .values_list(
             "id",

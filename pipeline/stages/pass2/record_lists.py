@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from pipeline.clinical.record_lists.allergies import NoDrugAllergies
 from pipeline.clinical.record_lists.build import record_lists
 from pipeline.clinical.record_lists.items import ListedFact, ListItem
-from pipeline.clinical.record_lists.statements import statement_of
+from pipeline.clinical.record_lists.statements import KINDS, statement_of
 from pipeline.clinical.record_lists.subjects import normalised
 from pipeline.codes.exclusions import excludes1_notes
 from pipeline.core.deadline import StepDeadline
@@ -80,7 +80,7 @@ def _facts(shell_file_id: UUID) -> Iterator[ListedFact]:
             "id", "encounter_date_end"
         )
     )
-    entities = entities_by_encounter(shell_file_id, with_attributes=True)
+    entities = entities_by_encounter(shell_file_id, with_attributes=True, categories=KINDS)
     for index, (encounter_id, known) in enumerate(entities):
         for each in known:
             fact = ListedFact(
