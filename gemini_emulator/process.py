@@ -96,7 +96,7 @@ class Emulator:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # The emulator stops when no more can come, and closes its end when its log is complete.
+        # The shutdown stops the emulator, which closes its end when its log is complete.
         with self._connection, suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
             self._connection.recv(1)

@@ -34,7 +34,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if until_closed is not None:
-        # Nobody sends anything, so the connection is readable only at its end.
+        # The starter sends nothing, so the connection becomes readable at its end.
         loop.add_reader(until_closed.fileno(), stop.set)
     service = Service(options)
     server = await listen(service.handle, port)
