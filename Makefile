@@ -26,8 +26,8 @@ AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(VENV)/runtime.stamp ## process samples/ end to end and explain one record
-	@$(RUN) -m medproc.supervisor demo samples/*.pdf
+demo: $(VENV)/runtime.stamp ## process the sample records end to end and explain one
+	@$(RUN) -m medproc.supervisor demo samples/*.pdf samples/visit.txt samples/visit.docx
 
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
 	@$(RUN) -m medproc.supervisor up --port "$(PORT)"

@@ -5,10 +5,8 @@ Nothing here opens a connection or leaves a client, because a fork would share t
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import logging
-from contextlib import suppress
 from functools import cache
 
 from rq.utils import import_attribute
@@ -20,21 +18,12 @@ from pipeline.queueing.queues import RUN_STEP
 
 WARM_AT_STEP = 2
 """The step with provider calls before which a worker warms the engine, counted from 1."""
-_M_ARENA_MAX = -8
-"""The parameter of glibc's `mallopt` for the number of arenas (malloc.h)."""
-MALLOC_ARENAS = 2
-"""Arenas of a process. By default glibc gives 8 arenas per core to the threads of calls, and each
-arena keeps its freed memory."""
 
 logger = logging.getLogger(__name__)
 
 
 def warm() -> None:
-    """Import the modules that every horse needs, and exempt their pages from GC.
-
-    Also limits the memory that glibc keeps for the threads of calls, in this process and its forks.
-    """
-    _limit_arenas()
+    """Import the modules that every horse needs, and exempt their pages from GC."""
     import_attribute(RUN_STEP)
     factory.warm(ProviderConfig.of_settings())
     _exempt_from_gc()
@@ -66,12 +55,6 @@ class EngineWarmth:
             self._steps += 1
             if self._steps == WARM_AT_STEP:
                 warm_engine()
-
-
-def _limit_arenas() -> None:
-    # Only glibc has arenas: musl and macOS lack the function or refuse the parameter.
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, MALLOC_ARENAS)
 
 
 def _exempt_from_gc() -> None:
