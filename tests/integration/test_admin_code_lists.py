@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.test import Client
 from django.urls import reverse
 
 from pipeline.codes.loaders import ensure_loaded, load
-from pipeline.models import Code
+from pipeline.models import Code, CodeTerm
 from pipeline.models.codes import SystemKey
 from tests.support import code_files
 
@@ -42,7 +43,10 @@ def test_a_search_finds_an_exact_code_in_every_system(viewer: Client, tmp_path: 
     assert found(viewer, "code", "2345") == []
     assert found(viewer, "codesystem", "loinc") == ["LOINC"]
     assert found(viewer, "codesystem", "%") == []
-    assert found(viewer, "codeterm", str(glucose.pk)) == [glucose.terms.get().pk]
+    # A search finds the terms of a code by its key, and a term by its own key.
+    own = CodeTerm.objects.filter(Q(code=glucose) | Q(pk=glucose.pk)).order_by("pk")
+    assert glucose.terms.get() in own
+    assert sorted(found(viewer, "codeterm", str(glucose.pk))) == [term.pk for term in own]
     for text in ("glucose", "9" * 30, "-1", "²"):
         assert found(viewer, "codeterm", text) == []
     page = viewer.get(reverse("admin:pipeline_code_change", args=[glucose.pk]))

@@ -251,8 +251,8 @@ def test_a_limiter_of_the_settings_has_the_documented_figures(
     redis_db: redis.Redis, settings: Settings
 ) -> None:
     settings.TIME_SCALE = 1.0
-    # The suite has its own quota; this test needs the documented one.
-    for name in ("GEMINI_RPM", "GEMINI_TPM"):
+    # The suite has its own quota and its own deadline; this test needs the documented ones.
+    for name in ("GEMINI_RPM", "GEMINI_TPM", "CALL_DEADLINE_S"):
         setattr(settings, name, Environment.model_fields[name].default)
 
     limiter = RateLimiter.for_("gemini", "m")
@@ -265,7 +265,7 @@ def test_a_limiter_of_the_settings_has_the_documented_figures(
 
 
 def test_the_time_scale_shortens_every_schedule_of_ours(settings: Settings) -> None:
-    settings.TIME_SCALE = 0.1
+    settings.TIME_SCALE, settings.CALL_DEADLINE_S = 0.1, 120.0
 
     tuning = Tuning.of_settings()
 

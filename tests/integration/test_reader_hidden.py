@@ -53,6 +53,18 @@ SHOWN = {
     "pale red on white": (typed("HIGH", colour=Color(1, 0.5, 0.5)), "HIGH"),
     "above a watermark": (hidden_pages.watermark, "Patient takes lisinopril 10 mg daily"),
     "with a shadow": (hidden_pages.shadowed, "Lisinopril 10 mg daily"),
+    "lines to fill in": (
+        typed("Cancer ___ Diabetes _x_ Gout ____", size=10),
+        "Cancer ___ Diabetes _x_ Gout ____",
+    ),
+    "marks alone": (
+        typed("Dose ... - 5 mg -- ' \" ` ~ * ^ , .", size=9),
+        "Dose ... - 5 mg -- ' \" ` ~ * ^ , .",
+    ),
+    "grey lines to fill in": (
+        typed("Cancer ___ Gout ___", colour=Color(0.6, 0.6, 0.6)),
+        "Cancer ___ Gout ___",
+    ),
     "over the edge by a point": (typed("Page 3 of 12", at=(-1, 500)), "Page 3 of 12"),
 }
 

@@ -17,7 +17,7 @@ from PIL import Image
 from .blank import spread
 from .contrast import LEAST_RATIO, Colour, ratio
 from .ink import Fractions
-from .text_ink import CONTRAST, SharpInk, TextInk
+from .text_ink import CONTRAST, SharpInk, TextInk, inset_of
 from .text_rows import RowToken
 from .unseen import HiddenWhy
 
@@ -84,7 +84,7 @@ class Sight:
                 if self._has_the_colour_of_its_ground(look, box)
                 else HiddenWhy.COVERED
             )
-        return HiddenWhy.FAINT if size < LARGE and self._is_faint(look, box) else None
+        return HiddenWhy.FAINT if size < LARGE and self._is_faint(token.text, look, box) else None
 
     def _is_tiny(self, token: RowToken, size: float, look: _Look) -> bool:
         if size <= 0:
@@ -111,23 +111,20 @@ class Sight:
         ground = self._sharp.ground(box)
         return ratio(_mixed(look.fill, ground, look.alpha / 255), ground) < LEAST_RATIO
 
-    def _is_faint(self, look: _Look, box: Fractions) -> bool:
+    def _is_faint(self, text: str, look: _Look, box: Fractions) -> bool:
         """Return whether the contrast of a word with its ground is too low to be seen."""
         if self._ink is None or self._sharp is None:
             return False
         is_dark = look.fill is None or max(look.fill) < _DARK
-        if self._ink.is_strong(box) and (is_dark or self._ink.differs(look.fill, box)):
+        if self._ink.is_strong(text, box) and (is_dark or self._ink.differs(look.fill, box)):
             return False
         if self._has_the_colour_of_its_ground(look, box):
             return True
-        return self._sharp.contrast(box) < LEAST_RATIO
+        return self._sharp.contrast(text, box) < LEAST_RATIO
 
     def _patch(self, token: RowToken) -> Image.Image:
         width, height = self._shown.size
-        # The loose box reaches into the lines above and below, whose ink must not count. Only a
-        # rule or a full stop has its ink at the edge of the box.
-        letters = any(char.isalnum() for char in token.text)
-        inset = 0.2 * (token.y1 - token.y0) if letters else 0.0
+        inset = inset_of(token.text) * (token.y1 - token.y0)
         left, top = int(max(0.0, token.x0) * width), int(max(0.0, token.y0 + inset) * height)
         right = max(left + 1, min(width, round(token.x1 * width)))
         bottom = max(top + 1, min(height, round((token.y1 - inset) * height)))

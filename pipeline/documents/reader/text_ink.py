@@ -25,7 +25,7 @@ _EDGE_GAP = 0.8
 STRONG = 45
 #: Resolution at which the thinnest stroke of small print fills a pixel.
 SHARP_DPI = 300
-#: Share of a word's box at its top and bottom that holds ink of other lines.
+#: Share of a word's box at its top and bottom that holds ink of other lines: `inset_of`.
 _INSET = 0.2
 
 #: Last character of the scripts whose letters follow each other from left to right, each in a box.
@@ -48,9 +48,7 @@ class TextInk:
         right = max(left + 1, min(width, round(box[2] * width)))
         bottom = max(top + 1, min(height, round(box[3] * height)))
         across, down = self._marked.crop((left, top, right, bottom)).getprojection()
-        # The box reaches into the lines above and below, whose ink must not count. Only a rule or a
-        # full stop has its ink at the edge of the box.
-        edge = len(down) // 5 if any(char.isalnum() for char in text) else 0
+        edge = int(inset_of(text) * len(down))
         if not any(down[edge : len(down) - edge]):
             return False
         if len(text) < 2 or not (text[0].isalnum() and text[-1].isalnum()):
@@ -59,9 +57,9 @@ class TextInk:
             return True
         return _is_whole(across, len(text))
 
-    def is_strong(self, box: Fractions) -> bool:
-        """Return whether some ink at `box` has so much contrast that it is seen at once."""
-        part = self._ink.crop(_inside(self._ink.size, box))
+    def is_strong(self, text: str, box: Fractions) -> bool:
+        """Return whether some ink of the word at `box` has so much contrast that it is seen."""
+        part = self._ink.crop(_inside(self._ink.size, box, inset_of(text)))
         _, most = cast("tuple[int, int]", part.getextrema())
         return most >= STRONG
 
@@ -88,10 +86,10 @@ class SharpInk:
         red, green, blue = map(_middle, bare.crop(_inside(bare.size, box)).split())
         return red, green, blue
 
-    def contrast(self, box: Fractions) -> float:
+    def contrast(self, text: str, box: Fractions) -> float:
         """Return the contrast (1–21) of a word's strongest pixel with the page without text."""
         whole, bare = self._images()
-        place = _inside(whole.size, box)
+        place = _inside(whole.size, box, inset_of(text))
         one, other = whole.crop(place), bare.crop(place)
         red, green, blue = ImageChops.difference(one, other).split()
         most = ImageChops.lighter(ImageChops.lighter(red, green), blue)
@@ -105,10 +103,19 @@ class SharpInk:
         return self._drawn
 
 
-def _inside(size: tuple[int, int], box: Fractions) -> Box:
-    """Return the pixels of a word's letters."""
+def inset_of(text: str) -> float:
+    """Return the share of a word's box, at its top and bottom, that holds no ink of the word.
+
+    The box reaches into the lines above and below, whose ink must not count. Only a rule, a dash or
+    a full stop has its ink at the edge of the box.
+    """
+    return _INSET if any(char.isalnum() for char in text) else 0.0
+
+
+def _inside(size: tuple[int, int], box: Fractions, share: float = _INSET) -> Box:
+    """Return the pixels of a word's letters, without a share of the box at its top and bottom."""
     width, height = size
-    inset = _INSET * (box[3] - box[1])
+    inset = share * (box[3] - box[1])
     left = min(width - 1, int(max(0.0, box[0]) * width))
     top = min(height - 1, int(max(0.0, box[1] + inset) * height))
     right = max(left + 1, min(width, round(box[2] * width)))
