@@ -132,12 +132,12 @@ def test_a_used_up_day_frees_the_worker_as_soon_as_the_calls_in_flight_have_ende
     assert sorted(batches.values_list("status", flat=True)) == ["pending", "succeeded"]
 
 
-@pytest.mark.slow(reason="72 pages at 8,000 tokens a minute, a minute being 1.2 s")
+@pytest.mark.slow(reason="72 pages at 8,000 tokens a minute, a minute being 3 s")
 def test_a_long_record_completes_with_a_small_quota_of_tokens(settings: Any) -> None:
     settings.LEASE_S = 2400.0
     received = discovered(records.LONG)
-    # All times are a fiftieth of the defaults, and so is the minute of the quota.
-    settings.TIME_SCALE, settings.GATE_WINDOW_S = 0.02, 1.2
+    # All times are a twentieth of the defaults, and so is the minute of the quota.
+    settings.TIME_SCALE, settings.GATE_WINDOW_S = 0.05, 3.0
     settings.CALL_DEADLINE_S, settings.STEP_DEADLINE_MIN_S = 120.0, 300.0
     settings.GEMINI_TPM = 8_000
 
