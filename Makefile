@@ -27,7 +27,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/runtime.stamp ## process the sample records end to end and explain one
-	@$(RUN) -m medproc.supervisor demo samples/*.pdf samples/visit.txt samples/visit.docx
+	@$(RUN) -m medproc.supervisor demo samples/visit.txt samples/visit.docx samples/*.pdf
 
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
 	@$(RUN) -m medproc.supervisor up --port "$(PORT)"
