@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import hypothesis
 import pytest
 import redis
 from django.conf import settings
@@ -71,6 +72,12 @@ def _isolate_environment(shared: Places, own: Places) -> None:
         SKIPPED_PASSES="pass1_5,pass2,pass3",
     )
 
+
+# A busy machine draws examples slowly, which says nothing about the code.
+hypothesis.settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("suite")
 
 if settings.configured:
     raise pytest.UsageError("unset DJANGO_SETTINGS_MODULE: the suite sets the environment first")
