@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import sys
-import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,31 +22,29 @@ from pipeline.providers.local.warm_up import warm_up
 
 
 def main() -> None:
-    """Fork an emulator for each order: the path of its settings, with its end of a connection."""
+    """Fork an emulator for each order, and be an emulator in the fork."""
     warm_up()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # Ctrl-C stops the emulators, and the process that started this one decides when to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    order = _forked()
+    if order is not None:
+        path, starter = order
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        with starter:
+            _serve(json.loads(path.read_text("utf-8")), path.with_name("requests.jsonl"), starter)
+
+
+def _forked() -> tuple[Path, socket.socket] | None:
+    """Return in each fork: the path of its settings, and its connection. Return None at the end."""
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         while True:
             path, descriptors, _, _ = socket.recv_fds(orders, 4_096, 1)
             if not path:
-                return
+                return None
             if os.fork() == 0:
-                orders.close()
-                os._exit(_emulate(Path(path.decode()), descriptors[0]))
+                return Path(path.decode()), socket.socket(fileno=descriptors[0])
             os.close(descriptors[0])
-
-
-def _emulate(path: Path, descriptor: int) -> int:
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    try:
-        with socket.socket(fileno=descriptor) as starter:
-            _serve(json.loads(path.read_text("utf-8")), path.with_name("requests.jsonl"), starter)
-    except BaseException:  # noqa: BLE001 - a fork must not return to the loop above
-        traceback.print_exc()
-        return 1
-    return 0
 
 
 def _serve(settings: Mapping[str, Any], log: Path, starter: socket.socket) -> None:

@@ -143,7 +143,7 @@ class _Forks:
             ours, theirs = socket.socketpair()
             with theirs:
                 socket.send_fds(self._orders, [str(settings).encode()], [theirs.fileno()])
-            # Two orders at once could arrive as one text, so the lock is held until the answer.
+            # A socket can join two texts. The lock prevents a second order before the answer.
             return ours, ours.recv(200).decode()
 
     def _begin(self) -> None:

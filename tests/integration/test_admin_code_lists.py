@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -33,6 +33,10 @@ def found(viewer: Client, table: str, text: str) -> list[int | str]:
 
 
 def test_a_search_finds_an_exact_code_in_every_system(viewer: Client, tmp_path: Path) -> None:
+    # A search also finds a term by its own key, so no key of a term may equal a key of a code.
+    with connection.cursor() as cursor:
+        table = CodeTerm._meta.db_table
+        cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), 1000000)", [table])
     ensure_loaded([SystemKey.LOINC])
     vaccines = tmp_path / "cvx.txt"
     vaccines.write_text(code_files.CVX)
@@ -43,10 +47,7 @@ def test_a_search_finds_an_exact_code_in_every_system(viewer: Client, tmp_path: 
     assert found(viewer, "code", "2345") == []
     assert found(viewer, "codesystem", "loinc") == ["LOINC"]
     assert found(viewer, "codesystem", "%") == []
-    # A search finds the terms of a code by its key, and a term by its own key.
-    own = CodeTerm.objects.filter(Q(code=glucose) | Q(pk=glucose.pk)).order_by("pk")
-    assert glucose.terms.get() in own
-    assert sorted(found(viewer, "codeterm", str(glucose.pk))) == [term.pk for term in own]
+    assert found(viewer, "codeterm", str(glucose.pk)) == [glucose.terms.get().pk]
     for text in ("glucose", "9" * 30, "-1", "²"):
         assert found(viewer, "codeterm", text) == []
     page = viewer.get(reverse("admin:pipeline_code_change", args=[glucose.pk]))

@@ -343,7 +343,6 @@ def test_many_pictures_stay_within_the_time_of_a_page(tmp_path: Path) -> None:
         for i in range(150)
     ]
 
-    # Three times the default: the page takes 7 s alone, and other tests run beside it.
-    page = read_one(tmp_path, page_with(*draws), ReaderLimits(seconds_per_page=60.0))
+    page = read_one(tmp_path, page_with(*draws), ReaderLimits(seconds_per_page=20.0))
 
     assert page.text

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from pipeline.codes.search.words import words
-from pipeline.providers.local.enrichment.coded_mention import expanded
+from pipeline.providers.local.enrichment.mention_to_code import expanded
 from pipeline.providers.local.text.tokens import normal
 
 MAX_ADDED = 4

@@ -18,7 +18,7 @@ def median3(image: Image.Image) -> Image.Image:
     width, height = image.size
     framed = _framed(image)
     rows = [framed.crop((0, down, width + 2, down + height)) for down in range(3)]
-    # Each column of three is sorted once and serves the three pixels beside each other.
+    # A column of three pixels is sorted once. Three neighbouring pixels use the sorted column.
     low, middle, high = _sorted(*rows)
     columns = [
         [part.crop((right, 0, right + width, height)) for right in range(3)]

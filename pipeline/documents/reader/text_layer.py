@@ -133,8 +133,11 @@ def read_layer(
                 lines[-1].extend(parts)
             else:
                 hidden = Unseen(text=clean(word), why=why, box=_box(whole))
-                covering = ink if why is HiddenWhy.FAINT else None
-                if covering is not None and covering.is_strong(hidden.text, hidden.box):
+                if (
+                    why is HiddenWhy.FAINT
+                    and ink is not None
+                    and ink.is_strong(hidden.text, hidden.box)
+                ):
                     lines[-1].extend(parts)
                     doubted.append((parts, hidden))
                 else:

@@ -34,9 +34,6 @@ from pipeline.stages.pass2.zones import plan_zones
 from pipeline.stages.record_warnings import warn
 from pipeline.transitions import Lease, fenced
 
-LISTS_AT_ONCE = 50
-"""Entries of a record's lists in one statement: a series of a large record has thousands of ids."""
-
 
 def plan(
     lease: Lease, pages: Mapping[int, PageText]
@@ -96,7 +93,7 @@ def conclude(
 ) -> None:
     """Replace the lists of the record, and mark the record for a review where needed."""
     RecordListItem.objects.filter(shell_file_id=lease.shell_file_id).delete()
-    RecordListItem.objects.bulk_create(lists, batch_size=LISTS_AT_ONCE)
+    RecordListItem.objects.bulk_create(lists, batch_size=500)
     # The zones hold the counts: some encounters were published by an earlier run of the step.
     bad = [zone for zone in zones if zone.attributes_rejected]
     if bad:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.providers.local.enrichment import condition_codes, drug_codes, lab_codes
-from pipeline.providers.local.enrichment.coded_mention import CodedMention
+from pipeline.providers.local.enrichment.mention_to_code import MentionToCode
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class CodeChoice:
     """Several codes fit equally well."""
 
 
-Fit = Callable[[Candidate, CodedMention], int | None]
+Fit = Callable[[Candidate, MentionToCode], int | None]
 """How many words of a display the text supports; None if the code does not fit."""
 _FITS: dict[str, Fit] = {
     "condition": condition_codes.fit,
@@ -46,7 +46,7 @@ def choose(facts: EntityFacts, evidence: Evidence) -> CodeChoice:
     fit = _FITS.get(facts.category)
     if fit is None or not facts.candidates:
         return CodeChoice()
-    mention = CodedMention(facts, evidence)
+    mention = MentionToCode(facts, evidence)
     fitting = [
         (words, candidate)
         for candidate in facts.candidates
@@ -65,7 +65,7 @@ def choose(facts: EntityFacts, evidence: Evidence) -> CodeChoice:
     return CodeChoice(code=best[0])
 
 
-def _is_heading_of_open(chosen: Candidate, mention: CodedMention) -> bool:
+def _is_heading_of_open(chosen: Candidate, mention: MentionToCode) -> bool:
     """Return whether a longer code of a heading needs an absence that the text does not state."""
     return mention.facts.category in ("condition", "symptom", "procedure") and any(
         other.system == chosen.system
@@ -76,7 +76,7 @@ def _is_heading_of_open(chosen: Candidate, mention: CodedMention) -> bool:
     )
 
 
-def _is_outdone(chosen: Candidate, mention: CodedMention) -> bool:
+def _is_outdone(chosen: Candidate, mention: MentionToCode) -> bool:
     """Return whether the passage prints, at another place, what a more specific code adds."""
     if mention.facts.category not in ("condition", "symptom", "procedure"):
         return False

@@ -13,11 +13,11 @@ from functools import lru_cache
 
 from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
-from pipeline.providers.local.enrichment.coded_mention import (
+from pipeline.providers.local.enrichment.mention_to_code import (
     DENIED,
     PLAIN,
     SOFT,
-    CodedMention,
+    MentionToCode,
     expanded,
     words_of,
 )
@@ -122,19 +122,19 @@ class Display:
     """Whether the code leaves a detail open, or denies a complication."""
 
 
-def fit(candidate: Candidate, mention: CodedMention) -> int | None:
+def fit(candidate: Candidate, mention: MentionToCode) -> int | None:
     """Return the number of supported words of a display; None if the code does not fit."""
     found = _fits(candidate, mention)
     return max((words for words, is_open in found if not is_open), default=None)
 
 
-def leaves_absence_open(candidate: Candidate, mention: CodedMention) -> bool:
+def leaves_absence_open(candidate: Candidate, mention: MentionToCode) -> bool:
     """Return whether a code fits apart from an absence that the text does not state."""
     found = _fits(candidate, mention)
     return bool(found) and all(is_open for _, is_open in found)
 
 
-def _fits(candidate: Candidate, mention: CodedMention) -> list[tuple[int, bool]]:
+def _fits(candidate: Candidate, mention: MentionToCode) -> list[tuple[int, bool]]:
     """Return the supported words of the display and the term that fit.
 
     The second value says whether an absence is left that the text does not state.
@@ -150,7 +150,7 @@ def _fits(candidate: Candidate, mention: CodedMention) -> list[tuple[int, bool]]
     return [each for each in found if each is not None]
 
 
-def _fit(display: Display, candidate: Candidate, mention: CodedMention) -> tuple[int, bool] | None:
+def _fit(display: Display, candidate: Candidate, mention: MentionToCode) -> tuple[int, bool] | None:
     """Return the supported words of a display or a term; None if the code is wrong."""
     facts, evidence, supported = mention.facts, mention.evidence, mention.supported
     if not display.content or not display.content - SOFT <= supported:
@@ -203,7 +203,7 @@ def _is_of_its_time(display: Display, facts: EntityFacts, system: str) -> bool:
 
 
 def _has_other_detail(
-    mention: CodedMention, display: Display, every: frozenset[str], offered: set[str]
+    mention: MentionToCode, display: Display, every: frozenset[str], offered: set[str]
 ) -> bool:
     """Return whether the text prints a detail of the mention that the code leaves out.
 
@@ -225,7 +225,7 @@ def _has_other_detail(
     return bool(ahead) and _is_detail(ahead[-1], every)
 
 
-def _is_other_kind(mention: CodedMention, display: Display, every: frozenset[str]) -> bool:
+def _is_other_kind(mention: MentionToCode, display: Display, every: frozenset[str]) -> bool:
     """Return whether the text prints a cause, a site, an organism or a year of the mention."""
     evidence, tail = mention.evidence, mention.tail
     ahead = _CAUSED.findall(evidence.sentence[: max(mention.at, 0)][-40:])

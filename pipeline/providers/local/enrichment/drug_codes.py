@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pipeline.clinical.facts import Candidate, EntityFacts
-from pipeline.providers.local.enrichment.coded_mention import CodedMention
+from pipeline.providers.local.enrichment.mention_to_code import MentionToCode
 from pipeline.providers.local.names.lexicon import lexicon
 from pipeline.providers.local.text.tokens import normal
 
@@ -25,7 +25,7 @@ _SALTS = frozenset({
 _SHORT = {"hcl": "hydrochloride", "succ": "succinate", "tart": "tartrate"}
 
 
-def fit(candidate: Candidate, mention: CodedMention) -> int | None:
+def fit(candidate: Candidate, mention: MentionToCode) -> int | None:
     """Return the number of words of a display that equals the entity's name; None otherwise."""
     facts, evidence = mention.facts, mention.evidence
     if facts.category == "allergy" and facts.negated:

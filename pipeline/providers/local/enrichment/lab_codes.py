@@ -7,7 +7,7 @@ import re
 from pipeline.clinical.facts import Candidate
 from pipeline.clinical.lab_conversion import conventional_units
 from pipeline.clinical.page_text.spellings import fold
-from pipeline.providers.local.enrichment.coded_mention import CodedMention
+from pipeline.providers.local.enrichment.mention_to_code import MentionToCode
 from pipeline.providers.local.labs.analytes import find_analytes
 from pipeline.providers.local.text.tokens import normal, tokenize
 
@@ -85,7 +85,7 @@ _OTHER_VITAL = re.compile(
 """A word in front of a vital sign that makes the value another observation."""
 
 
-def fit_vital(candidate: Candidate, mention: CodedMention) -> int | None:
+def fit_vital(candidate: Candidate, mention: MentionToCode) -> int | None:
     """Return 1 if the name, the unit and the form of the value are those of the code.
 
     A pressure fits only as a pair. The codes of temperature, weight and height hold for any unit of
@@ -109,7 +109,7 @@ def fit_vital(candidate: Candidate, mention: CodedMention) -> int | None:
     return 1 if (printed or unit) in units else None
 
 
-def fit(candidate: Candidate, mention: CodedMention) -> int | None:
+def fit(candidate: Candidate, mention: MentionToCode) -> int | None:
     """Return 1 if a code fits in all parts that its display names; None otherwise."""
     facts, evidence = mention.facts, mention.evidence
     m = _DISPLAY.fullmatch(candidate.display.strip())

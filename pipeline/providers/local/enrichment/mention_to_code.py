@@ -54,7 +54,7 @@ _CLAUSE_END = re.compile(r"[.;:\n\t]|\b(?:and|but|which|who|s/p|treated|started|
 
 
 @dataclass(frozen=True)
-class CodedMention:
+class MentionToCode:
     """One entity with its evidence; each reading of the words is made once."""
 
     facts: EntityFacts
