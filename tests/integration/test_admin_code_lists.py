@@ -14,6 +14,7 @@ from pipeline.codes.loaders import ensure_loaded, load
 from pipeline.models import Code, CodeTerm
 from pipeline.models.codes import SystemKey
 from tests.support import code_files
+from tests.support.databases import as_owner
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +35,7 @@ def found(viewer: Client, table: str, text: str) -> list[int | str]:
 
 def test_a_search_finds_an_exact_code_in_every_system(viewer: Client, tmp_path: Path) -> None:
     # A search also finds a term by its own key, so no key of a term may equal a key of a code.
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         table = CodeTerm._meta.db_table
         cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), 1000000)", [table])
     ensure_loaded([SystemKey.LOINC])

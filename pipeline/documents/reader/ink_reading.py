@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from .bits import Bits, bits, whole
 from .blank import EDGE as SHADOW
@@ -30,6 +30,7 @@ from .ink import (
     strokes,
     with_marks,
 )
+from .median import median3
 from .ocr import LONGEST, NOISE, READ, OcrResult, noise
 from .page_layout import lay_out
 from .placed_words import PageWord, upright
@@ -149,8 +150,9 @@ def read_scan(
     size = max(1, round(image.width / factor)), max(1, round(image.height / factor))
     look = image.resize(size, Image.Resampling.BOX) if factor > 1 else image
     edge = EDGE
-    if noise(look) >= NOISE:
-        look, edge = look.filter(ImageFilter.MedianFilter(3)), 2 * EDGE
+    median = median3(look)
+    if noise(look, median) >= NOISE:
+        look, edge = median, 2 * EDGE
     known = [
         token
         for line in reading.lines
@@ -294,10 +296,13 @@ def _calmed(ink: Bits, look: Image.Image, places: Sequence[Box]) -> Bits:
     for box in places:
         part = look.crop(box)
         # In a small block, the letters themselves look like noise.
-        if _area(box) < LEAST_NOISY or noise(part) < NOISE:
+        if _area(box) < LEAST_NOISY:
+            continue
+        median = median3(part)
+        if noise(part, median) < NOISE:
             continue
         image = image or ink.image()
-        calm = strokes(part.filter(ImageFilter.MedianFilter(3)), 2 * EDGE)
+        calm = strokes(median, 2 * EDGE)
         image.paste(bits(ink.image().crop(box).convert("L"), 128).both(calm).image(), box[:2])
     return bits(image.convert("L"), 128) if image else ink
 

@@ -344,9 +344,9 @@ def _same_place(one: RowToken, other: RowToken) -> bool:
     return common > 0.5 * max(one.x1 - one.x0, other.x1 - other.x0)
 
 
-def noise(image: Image.Image, median: Image.Image | None = None) -> float:
+def noise(image: Image.Image, median: Image.Image) -> float:
     """Return how speckled the paper between the words is (0–255); `median` is that of the image."""
-    difference = ImageChops.difference(image, median or median3(image))
+    difference = ImageChops.difference(image, median)
     tiles = difference.resize(
         (max(1, image.width // 32), max(1, image.height // 32)), Image.Resampling.BOX
     )
