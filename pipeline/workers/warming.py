@@ -31,7 +31,7 @@ def warm() -> None:
 
 @cache
 def warm_engine() -> None:
-    """Do the one-time work of the local engine, once for this process and its forks: 1.7 s of CPU.
+    """Do the one-time work of the local engine, once for this process and its forks: 0.8 s of CPU.
 
     A pool calls this before it forks its first worker of a pass with provider calls.
     """

@@ -104,7 +104,7 @@ def test_a_unit_of_no_enzyme_has_no_code(name: str) -> None:
 
 
 @given(st.from_regex(UNIT, fullmatch=True))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_unit_that_the_lab_rules_read_has_a_valid_code_or_none(printed: str) -> None:
     code = ucum_code(printed, name="ALT")
 
@@ -112,7 +112,7 @@ def test_a_unit_that_the_lab_rules_read_has_a_valid_code_or_none(printed: str) -
 
 
 @given(st.sampled_from(VITALS).flatmap(lambda v: st.tuples(st.just(v.key), _prints(v.unit))))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_every_unit_that_the_vital_rules_read_has_a_code(row: tuple[str, str]) -> None:
     name, printed = row
 
@@ -132,7 +132,7 @@ def _prints(pattern: str) -> st.SearchStrategy[str]:
 
 
 @given(st.from_regex(re.compile(sig._UNIT, re.ASCII), fullmatch=True))  # its list
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_a_unit_that_the_medication_rules_read_has_a_valid_code_or_none(printed: str) -> None:
     code = ucum_code(printed, context=_MEDICATION)
 

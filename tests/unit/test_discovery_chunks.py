@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.core.types import PageSlice, PageText
@@ -140,7 +140,6 @@ def found_in(pages: dict[int, PageText], size: int) -> Reconciliation:
 
 
 # No deadline: an example takes 0.2 s on a busy machine.
-@settings(deadline=None)
 @given(records(), st.integers(1, 9))
 def test_the_encounters_of_a_record_do_not_depend_on_the_size_of_its_chunks(
     drawn: tuple[dict[int, PageText], list[tuple[str, date, list[int]]]], size: int

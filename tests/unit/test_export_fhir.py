@@ -309,7 +309,7 @@ MODELS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("category", MODELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_attributes_are_valid_fhir_and_come_back_as_they_were(
     category: str, data: st.DataObject

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.execution.fanout import (
@@ -41,8 +41,6 @@ from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecut
 Key = tuple[int, ...]
 AnyEvent = Event[Key, int, str]
 
-unhurried = settings(deadline=None)
-"""No deadline, because a loaded machine is no failure, and no test here measures real time."""
 
 MAX_ATTEMPTS = 3
 WAIT_BUDGET = 2
@@ -292,7 +290,6 @@ def outcomes(play: Play) -> dict[Key, tuple[str, int]]:
     }
 
 
-@unhurried
 @given(plan=plans(calls), limits=limits_of)
 def test_each_item_ends_as_its_script_says_whatever_the_limits(
     plan: RunPlan, limits: Limits
@@ -310,7 +307,6 @@ def test_each_item_ends_as_its_script_says_whatever_the_limits(
     assert isinstance(play.events[-1], Finished)
 
 
-@unhurried
 @given(plan=plans(calls))
 def test_nothing_deadlocks_at_limits_of_one(plan: RunPlan) -> None:
     play = Play(plan, Limits(groups=1, calls=1)).run()
@@ -320,7 +316,6 @@ def test_nothing_deadlocks_at_limits_of_one(plan: RunPlan) -> None:
     assert isinstance(play.events[-1], Finished)
 
 
-@unhurried
 @given(plan=plans(calls), limits=limits_of)
 def test_a_group_settles_once_right_after_its_last_item(plan: RunPlan, limits: Limits) -> None:
     play = Play(plan, limits).run()
@@ -335,7 +330,6 @@ def test_a_group_settles_once_right_after_its_last_item(plan: RunPlan, limits: L
             assert not own or play.events[at - 1] is own[-1]
 
 
-@unhurried
 @given(plan=plans(calls), limits=limits_of)
 def test_events_of_one_group_never_change_another_group(plan: RunPlan, limits: Limits) -> None:
     alone = [
@@ -348,7 +342,6 @@ def test_events_of_one_group_never_change_another_group(plan: RunPlan, limits: L
     assert together == {key: end for ends in alone for key, end in ends.items()}
 
 
-@unhurried
 @given(
     plan=plans(hanging_calls),
     limits=limits_of,
@@ -389,7 +382,6 @@ def _check_calls(play: Play) -> None:
             spent[event.key] += event.spends_attempt
 
 
-@unhurried
 @given(
     plan=plans(calls),
     limits=limits_of,

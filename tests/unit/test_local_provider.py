@@ -167,7 +167,7 @@ _WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     texts=st.lists(st.lists(_WORDS, max_size=40).map(" ".join), min_size=1, max_size=4),
     data=st.data(),

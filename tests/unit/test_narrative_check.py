@@ -197,7 +197,7 @@ def test_a_flag_that_contradicts_the_range_supports_no_interpretation() -> None:
     assert check("Potassium was low at 3.5.", [facts])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     text=st.text(max_size=200),
     keys=st.lists(st.sampled_from(sorted(FACTS)), min_size=0, max_size=4, unique=True),
@@ -210,7 +210,7 @@ def test_never_raises(text: str, keys: list[str]) -> None:
 WORDS = sorted({word for text, _ in USED for word in re.findall(r"\S+", text)})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     words=st.lists(
         st.sampled_from([*WORDS, "(", ")", ",", ";", "not", "<", "-", "or"]), max_size=30
@@ -221,7 +221,7 @@ def test_never_raises_on_the_words_of_narratives(words: list[str], keys: list[st
     check(" ".join(words), [FACTS[key] for key in keys])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.builds(
         EntityFacts,
@@ -247,7 +247,7 @@ def test_never_raises_on_strange_entities(facts: EntityFacts, text: str) -> None
     check(f"The patient has {facts.name} {facts.value} {facts.dose}.", [facts])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_a_changed_digit_makes_a_sentence_unsupported(data: st.DataObject) -> None:
     text, keys = data.draw(st.sampled_from([each for each in USED if re.search(r"\d", each[0])]))

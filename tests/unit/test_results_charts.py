@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from observability.phi.encounter_timeline import WIDTH, EncounterDays, encounter_timeline
@@ -39,7 +39,6 @@ def test_a_stay_is_a_bar_and_a_visit_is_a_dot_in_the_order_of_time() -> None:
     assert [tick.words for tick in found.ticks] == ["2024-03-11", "2024-06-22"]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.tuples(DAYS, DAYS), min_size=2, max_size=12))
 def test_each_dated_encounter_is_inside_the_chart(days: list[tuple[date, date]]) -> None:
     found = encounter_timeline([_visit(n, *sorted(both)) for n, both in enumerate(days, 1)])
