@@ -54,14 +54,22 @@ class WatchedRecords:
 def watched(
     start_pool: Callable[..., WorkerCommand], tmp_path_factory: pytest.TempPathFactory
 ) -> WatchedRecords:
-    """Submit ten records without workers, then start the pool and observe until all ended."""
+    """Read the pages of ten records, then start the pool and observe until all ended.
+
+    All records wait for Pass 0.5 when the pool starts. A slow reader of pages thus cannot be the
+    reason why fewer than three records run at once.
+    """
     folder = tmp_path_factory.mktemp("many")
     received = [
         records.submit(short_record(folder / f"{number}.pdf", 2 + number % 3))
         for number in range(RECORDS)
     ]
     watched = WatchedRecords([each.job_id for each in received])
-    with Emulator(latency="0.2/call") as emulator:
+    jobs = Job.objects.filter(id__in=watched.ids)
+    reader = start_pool("--queues", "pages", "--workers", "2")
+    until(lambda: jobs.filter(current_step="pass05").count() == RECORDS, RECORD_PATIENCE_S)
+    reader.stop()
+    with Emulator(latency="0.5/call") as emulator:
         start_pool(
             MEDPROC_PROVIDER="gemini",
             GEMINI_BASE_URL=emulator.url,
