@@ -24,6 +24,10 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _PRINTED = ("value", "unit", "reference_range", "abnormal_flag", "strength", "dose",
             "previous_dose", "route", "frequency", "status", "reaction", "entity_date")  # fmt: skip
 _ASSERTIONS = ("temporality", "certainty", "experiencer")
+HELD_NOTE = (
+    "Text of this page is left out: it names, or may belong to, another patient. It is held for"
+    " review."
+)
 _PLAIN = frozenset({"current", "certain", "patient", None})
 
 
@@ -69,7 +73,7 @@ def _with_next(pages: Iterable[PageRow]) -> Iterator[tuple[PageRow, PageRow | No
 
 def _head(record: RecordRow) -> str:
     notices = "".join(f'<p class="notice" role="note">{_html(each)}</p>' for each in record.notices)
-    warnings = "".join(f"<li>{_html(each['message'])}</li>" for each in record.warnings)
+    warnings = "".join(f"<li>{_html(each)}</li>" for each in record.warnings_in_words)
     shapes = "".join(f"<li>{shape} {category}</li>" for category, shape in SHAPES.items())
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -100,8 +104,11 @@ def _page(
     places = [*ends, *(each.place for each in marked if each.place)]
     by_number = {each.number: each.entity for each in marked}
     by_number |= {-n: each for n, each in enumerate(carried, 1)}
-    yield f'<section aria-labelledby="p{number}"><h2 id="p{number}">Page {number}</h2>\n<pre>'
-    yield from (_run(run, number, by_number) for run in runs(page.text, places))
+    yield f'<section aria-labelledby="p{number}"><h2 id="p{number}">Page {number}</h2>\n'
+    if page.is_held:
+        yield f'<p class="notice" role="note">{HELD_NOTE}</p>\n'
+    yield "<pre>"
+    yield from (_run(run, number, by_number) for run in runs(page.text.rstrip(), places))
     yield "</pre>\n"
     if marked:
         yield "<table><thead><tr><th>No.</th><th>What</th><th>As printed</th><th>Code</th>"

@@ -11,6 +11,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from pipeline.core.labels import pages
 from pipeline.core.states import Step
 from pipeline.models.entities import RESULTS, ReviewVerdict
 
@@ -106,7 +107,10 @@ class PageRow(NamedTuple):
 
     page_number: int
     text: str
+    """Text that names, or may belong to, another patient is blank; offsets stay."""
     source: str
+    is_held: bool = False
+    """Whether a part of the text is blank for that reason."""
 
 
 class SentenceRow(NamedTuple):
@@ -167,10 +171,20 @@ class RecordRow:
         return bool(self.incomplete_note)
 
     @property
+    def warnings_in_words(self) -> tuple[str, ...]:
+        """The warnings of the record, each with its pages."""
+        return tuple(map(_in_words, self.warnings))
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """The sentences that every format shows first."""
         reviewed = "" if self.is_review_closed else NOT_REVIEWED
         return tuple(filter(None, (self.incomplete_note, reviewed)))
+
+
+def _in_words(warning: Mapping[str, Any]) -> str:
+    found = warning.get("pages")
+    return f"{warning['message']} ({pages(found)})" if found else str(warning["message"])
 
 
 NOT_REVIEWED = "Written by a machine. Not reviewed by a person."

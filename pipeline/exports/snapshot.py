@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from pipeline.clinical.page_text.marks import blanked
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.labels import PASS_TITLES, WORDS, incomplete_note
 from pipeline.core.states import JOB_TERMINAL, JobStatus, Step
@@ -44,6 +45,7 @@ from pipeline.models import (
     ZoneResult,
 )
 from pipeline.models.outdated import stale_results
+from pipeline.models.selectors import held_spans
 
 CHUNK = 1_000
 """Rows that a cursor fetches at a time."""
@@ -77,9 +79,12 @@ class Snapshot:
         return self._entities("page_number", "char_start", "id")
 
     def pages(self) -> Iterator[PageRow]:
-        """Yield the pages in order."""
+        """Yield the pages in order, without the text that is held: another patient's, perhaps."""
+        held = held_spans(self.record.id)
         rows = Page.objects.filter(shell_file_id=self.record.id).order_by("page_number")
-        return map(PageRow._make, _streamed(rows.values_list(*PageRow._fields)))
+        for number, text, source in _streamed(rows.values_list("page_number", "text", "source")):
+            spans = held.get(number, ())
+            yield PageRow(number, blanked(text, spans), source, is_held=bool(spans))
 
     def sentences(self) -> Iterator[SentenceRow]:
         """Yield the supported sentences: those of the record first, then by encounter.

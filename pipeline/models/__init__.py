@@ -20,6 +20,7 @@ from pipeline.models.clinical import (
 from pipeline.models.code_index import CodeEntry, CodeVector, CodeWord
 from pipeline.models.codes import Code, CodeCandidate, CodeSystem, CodeTerm, SystemKey
 from pipeline.models.discovery import (
+    HELD_TEXT,
     CascadeChain,
     Chunk,
     DiscoveryMetrics,
@@ -40,6 +41,7 @@ from pipeline.models.documents import (
 from pipeline.models.encounters import Encounter
 from pipeline.models.entities import (
     RESULTS,
+    REVIEWER_ENGINE,
     AlignmentKind,
     Batch,
     EncounterResult,
@@ -65,9 +67,11 @@ from pipeline.models.review import (
 from pipeline.models.sessions import Session, Summary
 
 __all__ = [
+    "HELD_TEXT",
     "OUTCOME_LATE",
     "OUTCOME_OK",
     "RESULTS",
+    "REVIEWER_ENGINE",
     "AlignmentKind",
     "Batch",
     "CascadeChain",

@@ -209,6 +209,10 @@ class PendingEncounter(models.Model):
         return f"sighting {self.local_index} of chunk {self.chunk_id}"
 
 
+HELD_TEXT = "patient_mismatch"
+"""The reason on text that is held because it names, or may belong to, another patient."""
+
+
 class PageAssignment(models.Model):
     """The encounter that a run of characters belongs to; several encounters can share a page."""
 

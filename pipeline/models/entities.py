@@ -233,6 +233,10 @@ RESULTS = (ReviewVerdict.ACCEPTED, ReviewVerdict.CORRECTED, ReviewVerdict.ADDED)
 """The verdicts with which an entity counts as a result."""
 
 
+REVIEWER_ENGINE = "reviewer"
+"""The engine of an entity that a reviewer added: a person, no machine."""
+
+
 class Entity(models.Model):
     """One clinical entity of a published encounter, with its source text. PHI."""
 

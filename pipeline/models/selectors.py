@@ -26,6 +26,7 @@ from pipeline.core.states import (
 )
 from pipeline.core.types import PageText, Span
 from pipeline.models import (
+    HELD_TEXT,
     OUTCOME_LATE,
     OUTCOME_OK,
     Encounter,
@@ -90,6 +91,22 @@ def spans_by_encounter(shell_file_id: UUID) -> dict[UUID, list[Span]]:
         "healthcare_encounter_id", "page_number", "start_offset", "end_offset"
     ):
         found[encounter_id].append(Span(page, start, end))
+    return dict(found)
+
+
+def held_spans(shell_file_id: UUID) -> dict[int, list[tuple[int, int]]]:
+    """Return start and end of the text that names, or may belong to, another patient, by page.
+
+    No export gives this text away: the text is of no encounter of the record's patient.
+    """
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    rows = PageAssignment.objects.filter(
+        discovery_session__shell_file_id=shell_file_id,
+        healthcare_encounter__isnull=True,
+        reason=HELD_TEXT,
+    ).order_by("page_number", "start_offset")
+    for page, start, end in rows.values_list("page_number", "start_offset", "end_offset"):
+        found[page].append((start, end))
     return dict(found)
 
 

@@ -16,14 +16,19 @@ from arro3.io import read_parquet
 from fhir.resources.R4B.bundle import Bundle
 from fhirclient.models import bundle as fhirclient_bundle
 
+from pipeline.clinical.page_text.marks import blanked
 from pipeline.exports.formats import Format
+from pipeline.exports.html_page import HELD_NOTE
 from pipeline.models import (
     EnrichedEntity,
     Entity,
     NarrativeSentence,
     Page,
     RecordListItem,
+    ShellFile,
 )
+from pipeline.models.selectors import held_spans
+from pipeline.operations.review.labels import truth_of
 from tests.support import exported, fhir_rows, records
 
 pytestmark = pytest.mark.xdist_group("exports")
@@ -158,7 +163,9 @@ def test_pair_and_csv_hold_every_entity_with_its_quote(
     }
 
 
-def test_html_shows_the_whole_text_of_each_page(record_id: UUID, tmp_path: Path) -> None:
+def test_html_shows_the_whole_text_of_each_page_but_for_another_patients(
+    record_id: UUID, tmp_path: Path
+) -> None:
     made = exported.exported(record_id, Format.HTML, tmp_path).read_text("utf-8")
 
     shown = [
@@ -167,7 +174,40 @@ def test_html_shows_the_whole_text_of_each_page(record_id: UUID, tmp_path: Path)
     ]
     pages = Page.objects.filter(shell_file_id=record_id).order_by("page_number")
     assert len(shown) == pages.count()
-    assert [_words(each) for each in shown] == [_words(page.text) for page in pages]
+    held = held_spans(record_id)
+    assert [_words(each) for each in shown] == [
+        _words(blanked(page.text, held.get(page.page_number, ()))) for page in pages
+    ]
+    assert made.count(HELD_NOTE) == len(held)
+
+
+def test_no_export_gives_another_patients_text_away(record_id: UUID, tmp_path: Path) -> None:
+    texts = dict(Page.objects.filter(shell_file_id=record_id).values_list("page_number", "text"))
+    held = {
+        word
+        for page, spans in held_spans(record_id).items()
+        for start, end in spans
+        for word in _words(texts[page][start:end])
+    }
+    for number, text in texts.items():
+        held -= set(_words(blanked(text, held_spans(record_id).get(number, ()))))
+
+    for form in Format:
+        exported.exported(record_id, form, tmp_path)
+
+    exports = [path for path in tmp_path.iterdir() if path.suffix != ".parquet"]
+    truth, _ = truth_of(record_id)
+    written = "".join(path.read_text("utf-8") for path in exports) + json.dumps(truth)
+    assert len(exports) == len(Format) + 1
+    # Short words and numbers are part of ids.
+    found = {word for word in held if len(word) > 5 and word in written}
+    assert found <= {"Laboratory", "Reference"}, "only words that the formats themselves use"
+
+
+def test_only_the_sample_with_another_patients_page_has_held_text(record_id: UUID) -> None:
+    codes = {each["code"] for each in ShellFile.objects.get(id=record_id).warnings}
+
+    assert bool(held_spans(record_id)) == ("PATIENT_MISMATCH" in codes)
 
 
 def _words(text: str) -> list[str]:

@@ -123,6 +123,7 @@ def _engines(bundle: Json, provenance: Json) -> Json:
             "name"
         ]
         for agent in provenance["agent"]
+        if "reference" in agent["who"]
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fhir.resources.R4B.bundle import Bundle
@@ -20,7 +21,7 @@ from pipeline.clinical.attributes import (
     Timing,
 )
 from pipeline.exports.fhir.bundle import bundle
-from pipeline.exports.rows import EntityRow
+from pipeline.exports.rows import EntityRow, SentenceRow
 from tests.support import fhir_rows
 from tests.support.export_rows import MemorySource, a_record, an_entity
 from tests.support.exported import parsed, plain
@@ -63,6 +64,9 @@ def code_of(concept: dict[str, Any]) -> str:
         ({"experiencer": "family", "negated": True}, "Basic"),
         ({"experiencer": "family", "certainty": "possible"}, "Basic"),
         ({"experiencer": "family", "category": "procedure"}, "Basic"),
+        ({"experiencer": "family", "status": "entered_in_error"}, "Basic"),
+        ({"experiencer": "family", "attributes": {"verification_status": "refuted"}}, "Basic"),
+        ({"experiencer": "family", "attributes": {"verification_status": "differential"}}, "Basic"),
         ({"category": "lab", "value": "5.10"}, "Observation"),
         ({"category": "lab", "negated": True}, "Basic"),
         ({"category": "vital", "certainty": "possible"}, "Basic"),
@@ -99,6 +103,9 @@ def test_only_a_stated_fact_of_the_patient_becomes_a_clinical_resource(
          "resolved"),
         ({"status": "entered_in_error", "temporality": "historical"}, "entered-in-error", None),
         ({"attributes": {"clinical_status": "active"}, "negated": True}, "refuted", None),
+        ({"attributes": {"clinical_status": "active"}, "temporality": "historical"}, None, None),
+        ({"attributes": {"verification_status": "confirmed"}, "certainty": "possible"},
+         "unconfirmed", None),
     ],
 )  # fmt: skip
 def test_the_statuses_of_a_condition_follow_its_assertion(
@@ -205,9 +212,10 @@ def test_flagged_held_and_unreviewed_resources_are_tagged_and_listed() -> None:
     assert tags[plain_one.id] == {"not-reviewed"}
     assert _listed(open_review) == {str(flagged.id), str(held.id), str(plain_one.id)}
     assert _listed(closed) == {str(flagged.id), str(held.id)}
+    cut = exported(plain_one, is_review_closed=True, incomplete_note="Record incomplete: x.")
     statuses = [next(fhir_rows.resources(of, "Composition"))["status"]
-                for of in (open_review, closed)]  # fmt: skip
-    assert statuses == ["preliminary", "final"]
+                for of in (open_review, closed, cut)]  # fmt: skip
+    assert statuses == ["preliminary", "final", "preliminary"]
 
 
 def test_a_rejected_entity_is_no_finding_and_waits_for_no_reviewer() -> None:
@@ -226,6 +234,30 @@ def test_a_rejected_entity_is_no_finding_and_waits_for_no_reviewer() -> None:
         set(),
     ]
     assert _listed(made) == {str(disputed.id)}
+
+
+def broken_rules(resource: dict[str, Any]) -> list[str]:
+    """Return the invariants of FHIR R4 that a resource breaks; the two models check none."""
+    status = resource.get("clinicalStatus")
+    code = status and code_of(status)
+    verification = resource.get("verificationStatus")
+    is_error = verification is not None and code_of(verification) == "entered-in-error"
+    period = resource.get("effectivePeriod", {})
+    start, end = period.get("start", ""), period.get("end", "")
+    size = min(len(start), len(end))
+    rules = {
+        "con-4": "abatementDateTime" in resource
+        and code not in ("inactive", "remission", "resolved"),
+        "con-5 or ait-2": is_error and status is not None,
+        "ait-1": resource["resourceType"] == "AllergyIntolerance"
+        and not is_error
+        and status is None,
+        "obs-6": "dataAbsentReason" in resource and any(k.startswith("value") for k in resource),
+        # FHIRPath knows no order of days with unequal precision and equal beginning.
+        "per-1": size > 0
+        and (start[:size] > end[:size] or (start[:size] == end[:size] and start != end)),
+    }
+    return [name for name, is_broken in rules.items() if is_broken]
 
 
 def _listed(made: dict[str, Any]) -> set[str]:
@@ -250,6 +282,49 @@ def test_hostile_text_stays_text() -> None:
     found = resource(name=name, quote=name)
 
     assert found["code"]["text"] == name.replace("\x0c", "\ufffd")
+
+
+def test_no_two_encounters_have_one_identifier() -> None:
+    made = [exported(an_entity(), id=UUID(int=number)) for number in (1, 2)]
+
+    values = [
+        each["identifier"][0]["value"]
+        for bundle_ in made
+        for each in fhir_rows.resources(bundle_, "Encounter")
+    ]
+    assert len(set(values)) == 2
+
+
+def test_the_provenance_names_a_person_where_a_person_wrote_the_value() -> None:
+    added = an_entity(engine="reviewer", verdict="added")
+    corrected = an_entity(101, verdict="corrected")
+
+    made = exported(added, corrected)
+
+    agents = {
+        each["target"][0]["reference"]: [
+            (agent["type"]["text"], agent["who"].get("display", "a machine"))
+            for agent in each["agent"]
+        ]
+        for each in fhir_rows.resources(made, "Provenance")
+    }
+    assert agents[f"urn:uuid:{added.id}"] == [("found the entity", "a reviewer")]
+    assert agents[f"urn:uuid:{corrected.id}"] == [
+        ("found the entity", "a machine"),
+        ("corrected the entity", "a reviewer"),
+    ]
+    devices = [each["deviceName"][0]["name"] for each in fhir_rows.resources(made, "Device")]
+    assert "reviewer" not in devices
+
+
+@pytest.mark.parametrize("code", ["\ufffe", "\uffff", "\x0b"])
+def test_a_sentence_with_a_character_that_xml_forbids_is_well_formed(code: str) -> None:
+    sentence = SentenceRow(UUID(int=9), 1, 0, f"The patient had as{code}thma.", [UUID(int=100)])
+
+    made = "".join(bundle(MemorySource(rows=[an_entity()], sentence_rows=[sentence])))
+
+    ((_, text, _),) = fhir_rows.sentences(parsed(made))
+    assert text == "The patient had as\ufffdthma."
 
 
 numbers = st.decimals(
@@ -293,7 +368,9 @@ MODELS: dict[str, Any] = {
     ),
     "condition": st.builds(
         ConditionAttributes, clinical_status=st.sampled_from([None, "active", "resolved"]),
-        verification_status=st.sampled_from([None, "confirmed", "refuted", "provisional"]),
+        verification_status=st.sampled_from(
+            [None, "confirmed", "refuted", "provisional", "entered-in-error"]
+        ),
         onset=st.none() | days, printed_onset=some, abatement=st.none() | days,
         severity=st.sampled_from([None, "mild"]), body_site=some,
         laterality=st.sampled_from([None, "left"]),
@@ -328,6 +405,7 @@ def test_any_attributes_are_valid_fhir_and_come_back_as_they_were(
     Bundle.model_validate(made)
     fhirclient_bundle.Bundle(plain(made), strict=True)
     (row,) = fhir_rows.entities(made).values()
+    assert broken_rules(fhir_rows.by_url(made)[f"urn:uuid:{entity.id}"]) == []
     assert row["attributes"] == fhir_rows.stated(attributes)
     assert (row["quote"], row["name"]) == (entity.quote, entity.name)
     assert {name: row.get(name) for name in fields} == fields

@@ -157,6 +157,18 @@ def test_an_entity_of_a_page_without_a_stored_text_is_shown() -> None:
     assert "gout" in made.split("Page 7")[1]
 
 
+def test_a_page_with_held_text_says_so_and_a_warning_names_its_pages() -> None:
+    pages = [PageRow(6, "", "text_layer", is_held=True), PageRow(7, "asthma", "text_layer")]
+    warning = {"code": "X", "message": "These pages name another patient.", "pages": [6]}
+
+    made = "".join(html_page(MemorySource(a_record(warnings=[warning]), page_rows=pages)))
+
+    assert "These pages name another patient. (page 6)" in made
+    before, after = made.split('<section aria-labelledby="p7">')
+    assert "names, or may belong to, another patient" in before
+    assert "another patient" not in after
+
+
 def test_title_and_notices_come_first() -> None:
     made = page(an_entity(), text="asthma", incomplete_note="Record incomplete: x.")
 

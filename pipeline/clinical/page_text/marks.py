@@ -5,12 +5,14 @@ Offsets are 0-based in the page's text, and the end is exclusive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 Place = tuple[int, int, int]
 """Number of the entity on this page, start, end."""
+_NOT_BLANK = re.compile(r"\S")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,13 @@ def runs(text: str, places: Sequence[Place]) -> list[HighlightRun]:
         )
         for start, end in pairwise(edges)
     ]
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with blanks for the words of these spans; lines and offsets stay."""
+    for start, end in spans:
+        text = text[:start] + _NOT_BLANK.sub(" ", text[start:end]) + text[end:]
+    return text
 
 
 def halves(quote: str, before: str, after: str, start: int, end: int) -> tuple[int, int]:

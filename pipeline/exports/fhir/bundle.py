@@ -159,7 +159,7 @@ def _composition(context: Context, source: RecordSource, groups: dict[str, _Ids]
 def _sections(context: Context, source: RecordSource, groups: dict[str, _Ids]) -> Iterator[Section]:
     record = context.record
     outcome = frame.outcome(record)
-    about = [*record.notices, *(warning["message"] for warning in record.warnings)]
+    about = [*record.notices, *record.warnings_in_words]
     if outcome:
         yield section("About this record", about, [UUID(outcome["id"])])
     yield from composition.narratives(source.sentences())

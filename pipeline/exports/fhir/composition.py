@@ -19,6 +19,8 @@ from pipeline.exports.fhir.provenance import ITSELF, instant
 from pipeline.exports.fhir.terms import Json, derived_id, present, reference, tagged, text_of
 from pipeline.exports.rows import EncounterRow, SentenceRow
 
+_OPEN = "preliminary"
+
 
 class Section(NamedTuple):
     """One section: its head, and the ids of the resources that its entries name."""
@@ -36,7 +38,8 @@ def head(context: Context) -> Json:
         "id": str(derived_id(record.id, "composition")),
         "meta": tagged(*record_tags(context)),
         "identifier": {"system": "urn:ietf:rfc:3986", "value": terms.urn(record.generation)},
-        "status": "final" if record.is_review_closed else "preliminary",
+        # FHIR: `final` is complete and verified.
+        "status": "final" if record.is_review_closed and not record.is_incomplete else _OPEN,
         "type": {"text": title},
         "subject": context.patient,
         "date": instant(record.taken_at),

@@ -15,14 +15,17 @@ _CLINICAL = f"{terms.TERMINOLOGY}/condition-clinical"
 _VERIFICATION = f"{terms.TERMINOLOGY}/condition-ver-status"
 _NO_CLINICAL_STATUS = ("refuted", "entered-in-error")
 """FHIR con-5 forbids a clinical status of an error, and a denied condition has none."""
+_PRESENT = ("active", "recurrence", "relapse")
+_ENDED = ("inactive", "remission", "resolved")
 
 
 def condition(context: Context, entity: EntityRow) -> Json:
     """Return the Condition of a condition or symptom of the patient."""
     attributes = _attributes(entity)
     verification = verification_of(entity, attributes.verification_status)
+    status = _clinical_status(entity, attributes, verification)
     resource = started("Condition", context, entity) | present(
-        clinicalStatus=_clinical_status(entity, attributes, verification),
+        clinicalStatus=status,
         verificationStatus=verified(_VERIFICATION, verification, attributes.verification_status),
         category=[{"text": "symptom"}] if entity.category == "symptom" else None,
         severity=in_words(attributes.severity),
@@ -32,9 +35,9 @@ def condition(context: Context, entity: EntityRow) -> Json:
         encounter=terms.reference(entity.encounter_id),
         onsetDateTime=attributes.onset,
         onsetString=None if attributes.onset else _text(attributes.printed_onset),
-        abatementDateTime=attributes.abatement,
+        abatementDateTime=attributes.abatement if _has_ended(status) else None,
     )
-    resource["extension"] += parts("structured", _beside(attributes, verification))
+    resource["extension"] += parts("structured", _beside(attributes, verification, status))
     return resource
 
 
@@ -66,9 +69,9 @@ def verification_of(entity: EntityRow, structured: str | None) -> str | None:
     if entity.negated and structured in (None, "confirmed", "provisional", "differential"):
         # A denial is never weakened; Pass 2 has flagged the contradiction.
         return "refuted"
-    if structured is not None:
-        return structured
-    return "unconfirmed" if entity.certainty == Certainty.POSSIBLE else None
+    if entity.certainty == Certainty.POSSIBLE and structured in (None, "confirmed"):
+        return "unconfirmed"
+    return structured
 
 
 def verified(system: str, status: str | None, structured: str | None) -> Json | None:
@@ -107,22 +110,32 @@ def _clinical_status(
 ) -> Json | None:
     if verification in _NO_CLINICAL_STATUS:
         return None
+    is_historical = entity.temporality == Temporality.HISTORICAL
+    if is_historical and attributes.clinical_status in _PRESENT:
+        return None  # Pass 2 has flagged the contradiction; neither word decides.
     if attributes.clinical_status:
         return concept(_CLINICAL, attributes.clinical_status)
-    if entity.temporality == Temporality.HISTORICAL:
+    if is_historical:
         # `inactive` includes `resolved` and `remission` (condition-clinical), and no text decides
         # between them. The text of the concept marks a status that the assertion alone gives.
         return concept(_CLINICAL, "inactive", "historical")
     return None
 
 
-def _beside(attributes: ConditionAttributes, verification: str | None) -> dict[str, Any]:
+def _has_ended(status: Json | None) -> bool:
+    """Return whether FHIR con-4 allows an end: the clinical status says that there is one."""
+    return status is not None and status["coding"][0]["code"] in _ENDED
+
+
+def _beside(
+    attributes: ConditionAttributes, verification: str | None, status: Json | None
+) -> dict[str, Any]:
     """Return what Condition has no room for."""
-    has_no_status = verification in _NO_CLINICAL_STATUS
     return {
         # Both are stated and only one of the two has room in `onset[x]`.
         "printed_onset": attributes.printed_onset if attributes.onset else None,
-        "clinical_status": attributes.clinical_status if has_no_status else None,
+        "clinical_status": attributes.clinical_status if status is None else None,
+        "abatement": None if _has_ended(status) else attributes.abatement,
         "verification_status": other_verification(attributes.verification_status, verification),
     }
 

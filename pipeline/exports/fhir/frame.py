@@ -77,8 +77,9 @@ def encounter(record: RecordRow, row: EncounterRow) -> Json:
         resourceType="Encounter",
         id=str(row.id),
         meta=tagged() if row.entities_published_at else tagged("record-incomplete"),
+        # An identifier is unique among all records; the index alone is not.
         identifier=[
-            {"system": f"{NAMESPACE}/sid/encounter-index", "value": str(row.encounter_index)}
+            {"system": f"{NAMESPACE}/sid/encounter", "value": f"{record.id}/{row.encounter_index}"}
         ],
         status="unknown",
         class_=coding(system, *(known or ("unknown", None))),
@@ -138,8 +139,6 @@ def _issues(record: RecordRow) -> Iterator[Json]:
     for notice in record.notices:
         code = "incomplete" if notice == record.incomplete_note else "informational"
         yield {"severity": "warning", "code": code, "details": {"text": notice}}
-    for warning in record.warnings:
-        pages = ", ".join(map(str, warning.get("pages") or ()))
-        message = f"{warning['message']} (pages {pages})" if pages else warning["message"]
+    for warning, message in zip(record.warnings, record.warnings_in_words, strict=True):
         details = {"coding": [own("warning", warning["code"])], "text": text_of(message)}
         yield {"severity": "warning", "code": "processing", "details": details}

@@ -31,6 +31,7 @@ _TAKEN = (MedicationStatus.ACTIVE, MedicationStatus.CHANGED)
 def medication(context: Context, entity: EntityRow) -> Json:
     """Return the MedicationStatement of a medication."""
     attributes = MedicationAttributes.model_validate(entity.attributes or {})
+    period = present(start=attributes.start, end=attributes.stop) if _is_period(attributes) else {}
     resource = started("MedicationStatement", context, entity) | present(
         status=status_of(entity),
         medicationCodeableConcept=named(
@@ -38,12 +39,27 @@ def medication(context: Context, entity: EntityRow) -> Json:
         ),
         subject=context.patient,
         context=terms.reference(entity.encounter_id),
-        effectivePeriod=present(start=attributes.start, end=attributes.stop),
+        effectivePeriod=period,
         reasonCode=[in_words(attributes.indication)] if attributes.indication else None,
         dosage=_dosage(entity, attributes),
     )
-    resource["extension"] += parts("structured", _beside(attributes))
+    beside = _beside(attributes)
+    if not period:
+        beside |= {"start": attributes.start, "stop": attributes.stop}
+    resource["extension"] += parts("structured", beside)
     return resource
+
+
+def _is_period(of: MedicationAttributes) -> bool:
+    """Return whether the two days are in order, as FHIR per-1 requires.
+
+    `2024` is neither before nor after `2024-03`, so their order is not known.
+    """
+    if not of.start or not of.stop:
+        return True
+    size = min(len(of.start), len(of.stop))
+    is_earlier = of.start[:size] < of.stop[:size]
+    return is_earlier or of.start == of.stop
 
 
 def status_of(entity: EntityRow) -> str:

@@ -61,8 +61,11 @@ def immunization_status(entity: EntityRow) -> str | None:
 
 def _is_family_condition(entity: EntityRow) -> bool:
     """Return whether the text states for certain that a relative has or had the condition."""
+    structured = (entity.attributes or {}).get("verification_status")
     return (
         entity.category in _CONDITIONS
+        and entity.status != MedicationStatus.ENTERED_IN_ERROR
+        and structured in (None, "confirmed")
         and entity.experiencer in (None, Experiencer.FAMILY)
         and not entity.negated
         and entity.certainty in (None, Certainty.CERTAIN)

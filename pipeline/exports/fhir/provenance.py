@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -12,9 +12,17 @@ from pipeline.core.states import Step
 from pipeline.exports.fhir.context import Context
 from pipeline.exports.fhir.terms import Json, derived_id, parts, present, reference
 from pipeline.exports.rows import EncounterRow, EntityRow, RecordRow
+from pipeline.models.entities import REVIEWER_ENGINE, ReviewVerdict
 
 _DEVICES = UUID("8f0c9a3e-5b0e-4a53-9a5e-6f6f0f1f5a01")
 """Root of the ids of Devices, so that one engine has one id in every export."""
+_PERSON = {"display": "a reviewer"}
+"""Who a person is. The audit knows the name; an export does not give it away."""
+_DECISIONS = {
+    ReviewVerdict.ACCEPTED: "accepted the entity",
+    ReviewVerdict.CORRECTED: "corrected the entity",
+    ReviewVerdict.REJECTED: "rejected the entity",
+}
 _ROLES = {Step.PASS1: "found the entity", Step.PASS2: "structured the attributes"}
 
 
@@ -48,12 +56,12 @@ def device(engine: Engine) -> Json:
 
 
 def engines_of(record: RecordRow, entity: EntityRow) -> dict[Step, Engine]:
-    """Return the engines that wrote the entity and its attributes."""
+    """Return the machines that wrote the entity and its attributes."""
     named = {Step.PASS1: entity.engine, Step.PASS2: entity.enrichment_engine}
     return {
         step: Engine(name, " or ".join(record.prompt_versions.get((step, entity.encounter_id), ())))
         for step, name in named.items()
-        if name
+        if name and name != REVIEWER_ENGINE
     }
 
 
@@ -85,12 +93,19 @@ def provenance(context: Context, entity: EntityRow) -> Json:
         "id": str(derived_id(entity.id, "provenance")),
         "target": [reference(entity.id)],
         "recorded": instant(entity.created_at),
-        "agent": [
-            {"type": {"text": _ROLES[step]}, "who": reference(engine.id)}
-            for step, engine in engines_of(context.record, entity).items()
-        ],
+        "agent": list(_agents(context.record, entity)),
         "entity": [source],
     }
+
+
+def _agents(record: RecordRow, entity: EntityRow) -> Iterator[Json]:
+    """Yield who wrote the values of an entity: machines, and the person who decided last."""
+    if entity.engine == REVIEWER_ENGINE:
+        yield {"type": {"text": _ROLES[Step.PASS1]}, "who": _PERSON}
+    for step, engine in engines_of(record, entity).items():
+        yield {"type": {"text": _ROLES[step]}, "who": reference(engine.id)}
+    if entity.verdict in _DECISIONS:
+        yield {"type": {"text": _DECISIONS[ReviewVerdict(entity.verdict)]}, "who": _PERSON}
 
 
 def provenance_of_encounter(context: Context, encounter: EncounterRow) -> Json:

@@ -43,12 +43,13 @@ TAGS: dict[str, str] = {
 }
 """Codes of `meta.tag`, in the system `NAMESPACE/CodeSystem/review`."""
 REVIEW_SYSTEM = f"{NAMESPACE}/CodeSystem/review"
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""What a FHIR string forbids, and what XML 1.0 forbids, in which narratives are written."""
 
 
 def text_of(text: str) -> str:
-    """Return a text as a FHIR string: control characters, which FHIR forbids, become U+FFFD."""
-    return _CONTROL.sub("\ufffd", text)
+    """Return a text as a FHIR string: characters that FHIR or XML forbids become U+FFFD."""
+    return _FORBIDDEN.sub("\ufffd", text)
 
 
 def urn(of: UUID) -> str:

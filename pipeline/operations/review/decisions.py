@@ -18,6 +18,7 @@ from django.db import transaction
 
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import (
+    REVIEWER_ENGINE,
     AlignmentKind,
     DecisionAction,
     Encounter,
@@ -51,8 +52,6 @@ from pipeline.transitions.review_decisions import (
     write_entity,
 )
 
-ENGINE = "reviewer"
-"""The engine of an entity that a reviewer added."""
 LONGEST_QUOTE = 2_000
 
 VERDICTS: Mapping[DecisionAction, ReviewVerdict] = {
@@ -407,7 +406,7 @@ def _new_entity(
         char_end=missed.end,
         quote=quote,
         alignment=AlignmentKind.EXACT,
-        engine=ENGINE,
+        engine=REVIEWER_ENGINE,
         engine_confidence=1.0,
         confidence=1.0,
         **columns,
@@ -427,7 +426,7 @@ def _new_attributes(entity: Entity) -> EnrichedEntity | None:
         patient_id=entity.patient_id,
         category=entity.category,
         attributes=added_attributes(entity),
-        engine=ENGINE,
+        engine=REVIEWER_ENGINE,
     )
 
 

@@ -1,7 +1,8 @@
 """Closed reviews as labelled data: one `<record>.truth.json` for each record, as `evaluate` reads.
 
 A file holds the page texts and the entities that people accepted, corrected or added. Only records
-whose review is closed are exported, because an undecided entity is no truth. The files are PHI.
+whose review is closed are exported, because an undecided entity is no truth. Text that names, or
+may belong to, another patient is left out. The files are PHI.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from pipeline.clinical.page_text.marks import blanked
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import RESULTS, Entity, Page, ReviewItem, ReviewStatus
+from pipeline.models.selectors import held_spans
 
 _FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "medication": (
@@ -63,9 +66,9 @@ def export_labels(folder: Path) -> ExportedLabels:
 
 def truth_of(shell_file_id: UUID) -> tuple[dict[str, Any], int]:
     """Return the truth of a reviewed record, and the number of entities that are left out. PHI."""
-    texts = dict(
-        Page.objects.filter(shell_file_id=shell_file_id).values_list("page_number", "text")
-    )
+    held = held_spans(shell_file_id)
+    pages = Page.objects.filter(shell_file_id=shell_file_id).values_list("page_number", "text")
+    texts = {number: blanked(text, held.get(number, ())) for number, text in pages}
     encounters: dict[UUID, list[dict[str, Any]]] = {}
     left_out = 0
     rows = Entity.objects.filter(shell_file_id=shell_file_id, verdict__in=RESULTS)

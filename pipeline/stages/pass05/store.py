@@ -19,6 +19,7 @@ from pipeline.core.errors import ErrorCode
 from pipeline.core.identity import compare_digests, digests
 from pipeline.core.types import PageText
 from pipeline.models import (
+    HELD_TEXT,
     CascadeChain,
     Chunk,
     DiscoverySession,
@@ -42,8 +43,6 @@ from pipeline.transitions import Failure, Lease, begin_discovery, fenced, settle
 
 logger = logging.getLogger(__name__)
 
-HELD = "patient_mismatch"
-"""The reason on text that is held because it names, or may belong to, another patient."""
 NAMES_ANOTHER = "These pages name another patient. They are held for review and not published."
 IN_DOUBT = (
     "These pages may belong to a different patient who is named in this record. They are held for"
@@ -176,7 +175,7 @@ def publish(lease: Lease, findings: Findings, reconciliation: types.Reconciliati
             page_number=a.span.page,
             start_offset=a.span.start,
             end_offset=a.span.end,
-            reason=HELD if a.encounter in held else a.reason,
+            reason=HELD_TEXT if a.encounter in held else a.reason,
         )
         for a in reconciliation.assignments
     )
