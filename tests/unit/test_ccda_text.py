@@ -15,6 +15,7 @@ from pipeline.documents.reader import (
 from samples.office_files import ccda_of
 from tests.support.text_files import read_in_process
 
+IRON = "<tr><td>Iron</td><td>1</td></tr></table></text>"
 HEADER = """
 <title>Progress Note</title><effectiveTime value="20240709101500-0500"/>
 <recordTarget><patientRole><id root="1.2" nullFlavor="UNK"/><id root="1.3" extension="MRN-77"/>
@@ -100,3 +101,48 @@ def test_an_enclosed_body_is_refused(tmp_path: Path) -> None:
         read_in_process(tmp_path, raw, MediaType.CCDA)
 
     assert "encloses another file" in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("section", "text", "warning"),
+    [
+        ("<title>MEDS</title><entry><act/></entry>", "MEDS", PARTLY_READ),
+        ("<title>MEDS</title><text/><entry><act/></entry>", "MEDS", PARTLY_READ),
+        (
+            "<text><list><item revised='delete'>Warfarin</item><item>Iron</item></list></text>",
+            "• Iron",
+            TRACKED_CHANGES,
+        ),
+        (
+            "<text><table><tr revised='delete'><td>Warfarin</td></tr>" + IRON,
+            "Iron\t1",
+            TRACKED_CHANGES,
+        ),
+        (
+            "<text><table><thead revised='delete'><tr><td>Warfarin</td></tr></thead>" + IRON,
+            "Iron\t1",
+            TRACKED_CHANGES,
+        ),
+    ],
+)
+def test_coded_entries_alone_and_deleted_parts_are_reported(
+    tmp_path: Path, section: str, text: str, warning: str
+) -> None:
+    lines, warnings = page_of(tmp_path, section)
+
+    assert (lines[-1], warnings) == (text, (warning,))
+    assert not any("Warfarin" in line for line in lines)
+
+
+def test_each_patient_of_a_document_is_printed(tmp_path: Path) -> None:
+    other = (
+        "<recordTarget><patientRole><patient><name><given>Omar</given><family>Voss</family></name>"
+        "</patient></patientRole></recordTarget>"
+    )
+
+    lines, _ = page_of(tmp_path, "<text>Rest.</text>", header=HEADER + other)
+
+    assert [line for line in lines if line.startswith("Patient: ")] == [
+        "Patient: Lena M Hart",
+        "Patient: Omar Voss",
+    ]

@@ -42,12 +42,12 @@ _FORMATS = {
     MediaType.HEIC: "HEIF",
 }
 #: Types whose files can have several images; each image is a page.
-_SEVERAL = frozenset({MediaType.TIFF, MediaType.WEBP, MediaType.HEIC})
+_SEVERAL = frozenset({MediaType.TIFF, MediaType.WEBP, MediaType.HEIC, MediaType.PNG})
 _TRUNCATED = "truncated"
 
 
 class ImageFileReader:
-    """An open image file. Each image of a TIFF, HEIC or WebP is a page; others have one page."""
+    """An open image file. Each image of a TIFF, HEIC, WebP or PNG is a page; others have one."""
 
     def __init__(self, path: Path, media_type: MediaType, limits: ReaderLimits) -> None:
         self._limits = limits
@@ -170,10 +170,23 @@ def _on_white(frame: Image.Image) -> Image.Image:
         paper = Image.new("RGBA", coloured.size, "white")
         return Image.alpha_composite(paper, coloured)
     if frame.mode.startswith("I") or frame.mode == "F":
-        _, high = cast("tuple[float, float]", frame.getextrema())
-        if high > 255:
-            return frame.point(lambda level: level * (1 / 256)).convert("L")
+        return _in_256_levels(frame)
     return frame
+
+
+def _in_256_levels(frame: Image.Image) -> Image.Image:
+    """Return an image of deep levels in 256 levels.
+
+    No file says which level is white: 4,095 of 12 bits, 65,535 of 16 bits, or 1.0. So the lightest
+    level is white, if the levels are not those of 8 bits already.
+    """
+    deep = frame.convert("F")
+    low, high = cast("tuple[float, float]", deep.getextrema())
+    low = min(low, 0.0)
+    if low == 0 and 128 <= high <= 255:
+        return deep.convert("L")
+    scale = 255 / (high - low) if high > low else 0.0
+    return deep.point(lambda level: level * scale - low * scale).convert("L")
 
 
 def _grey(frame: Image.Image) -> Image.Image:

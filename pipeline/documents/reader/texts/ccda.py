@@ -46,9 +46,11 @@ def read_ccda(path: Path) -> list[Block]:
 def _header(root: Element) -> Iterator[Block]:
     """Yield title, patient, visit and author, as one line for each fact."""
     yield from _line("", _text(root.find("cda.title")))
-    role = root.find("cda.recordTarget/cda.patientRole")
-    patient = role.find("cda.patient") if role is not None else None
-    if role is not None and patient is not None:
+    # A document of a group names several patients; each of them is printed.
+    for role in root.iterfind("cda.recordTarget/cda.patientRole"):
+        patient = role.find("cda.patient")
+        if patient is None:
+            continue
         yield from _line("Patient: ", _name(patient.find("cda.name")))
         yield from _line("DOB: ", _time(patient.find("cda.birthTime")))
         sex = patient.find("cda.administrativeGenderCode")
@@ -92,6 +94,9 @@ def _sections(parent: Element) -> Iterator[Block]:
         flavor = section.get("nullFlavor")
         if flavor and not narrative:
             yield from _line("", _ABSENT.get(flavor, "no information").capitalize())
+        elif not narrative and section.find("cda.entry") is not None:
+            # Coded entries without a narrative: what the author saw is not in the document.
+            yield Warned(name=PARTLY_READ)
         yield from _sections(section)
 
 
@@ -176,6 +181,9 @@ def _captioned(part: Element, *blocks: Block) -> Iterator[Block]:
 def _list(part: Element) -> Iterator[Block]:
     is_ordered = part.get("listType") == "ordered"
     for number, item in enumerate(part.iterfind("cda.item"), start=1):
+        if _is_deleted(item):
+            yield Warned(name=TRACKED_CHANGES)
+            continue
         marker = f"{number}." if is_ordered else "•"
         for block in _captioned(item, *_blocks(item)):
             if marker and isinstance(block, Paragraph):
@@ -186,6 +194,9 @@ def _list(part: Element) -> Iterator[Block]:
 def _table(table: Element) -> TypedTable:
     rows: list[TypedRow] = []
     for group in table:
+        if _is_deleted(group):
+            rows.append(_deleted_row())
+            continue
         if group.tag in _ROWS:
             rows += _rows(group.iterfind("cda.tr"), is_header=group.tag == "cda.thead")
         elif group.tag == "cda.tr":
@@ -197,6 +208,9 @@ def _rows(found: Iterable[Element], *, is_header: bool) -> Iterator[TypedRow]:
     """Yield rows; a cell that covers several rows is empty below its first row."""
     covered: dict[int, int] = {}
     for row in found:
+        if _is_deleted(row):
+            yield _deleted_row()
+            continue
         cells: list[TypedCell] = []
         column = 0
         for each in row:
@@ -218,6 +232,11 @@ def _rows(found: Iterable[Element], *, is_header: bool) -> Iterator[TypedRow]:
             cells.append(TypedCell())
             column += 1
         yield TypedRow(cells=cells, is_header=is_header)
+
+
+def _deleted_row() -> TypedRow:
+    """Return a row that has only the warning of a deletion."""
+    return TypedRow(cells=[TypedCell(blocks=[Warned(name=TRACKED_CHANGES)])])
 
 
 def _number(text: str) -> int:

@@ -54,6 +54,9 @@ class DocxPackage:
         except _BAD_ZIP:
             raise refusals.broken_document("DOCX") from None
         self._names = {info.filename.lstrip("/"): info for info in self._zip.infolist()}
+        if len({name.lower() for name in self._names}) < len(self._zip.infolist()):
+            # Programs disagree about which of two parts of one name counts.
+            raise refusals.broken_document("DOCX")
         if any(info.flag_bits & 1 for info in self._names.values()):
             raise refusals.encrypted()
         self.main = self._main()

@@ -13,14 +13,32 @@ from xml.etree.ElementTree import Element
 from ..raised import superscript
 from ..types import ATTACHMENTS, HIDDEN_TEXT, PARTLY_READ, TRACKED_CHANGES
 from .blocks import Block, Paragraph, Run
-from .docx_styles import DocxLook, DocxStyles, is_on, look_of, value
+from .docx_hidden import Page, is_unseen_drawing, is_unseen_shape
+from .docx_styles import (
+    NO_LOOK,
+    PAPER,
+    DocxLook,
+    DocxStyles,
+    Grounds,
+    is_on,
+    look_of,
+    value,
+)
+from .docx_theme import DocxTheme, vml_fill_of
 from .lines import PageBreak, Warned
 from .running_lines import PAGE_COUNT, PAGE_NUMBER
 from .symbol_fonts import in_unicode, is_symbol
+from .unseen_limits import LETTER
+from .xml_tree import REQUIRES
 
 #: A letter page in square EMU (914,400 to the inch), and in square points.
 _PAGE_EMU, _PAGE_POINTS = 8.5 * 11 * 914_400**2, 612.0 * 792.0
 LEAST_PICTURE = 0.01
+_KNOWN = (
+    "http://schemas.microsoft.com/office/",
+    "http://schemas.openxmlformats.org/",
+    "urn:schemas-",
+)
 _WRAPPERS = frozenset(
     [
         "w.hyperlink",
@@ -51,6 +69,10 @@ class Flow:
     """The state of a text while its paragraphs are read: open fields, notes, the paragraph."""
 
     is_frame: bool = False
+    #: Whether the place of the paragraph shows nothing.
+    is_unseen: bool = False
+    #: The look that the style of the table gives to its cells.
+    base: DocxLook = NO_LOOK
     fields: list[_Field] = field(default_factory=list)
     #: Notes whose text is due at the end of the page.
     notes: list[Block] = field(default_factory=list)
@@ -64,6 +86,10 @@ class Flow:
         """Add a warning for the page."""
         self.before.append(Warned(name=name, unread_share=share))
 
+    def has_shown(self) -> bool:
+        """Return whether a text that is not shown is the result of an inner or replaced field."""
+        return self.fields[-1].has_result
+
     def shows(self) -> bool:
         """Return whether the text of a run is on the page, not a part of a field's code."""
         return all(each.has_result and not each.is_replaced for each in self.fields)
@@ -76,14 +102,25 @@ class RunReader:
         self,
         styles: DocxStyles,
         notes: Callable[[str, str], Iterable[Block]],
-        boxes: Callable[[Element, Flow], Iterable[Block]],
+        boxes: Callable[[Element, Flow, Grounds], Iterable[Block]],
+        theme: DocxTheme,
     ) -> None:
         self._styles = styles
         self._notes = notes
         self._boxes = boxes
+        self._theme = theme
         self._count = 0
+        #: Texts (`w:t`) that were read or that a warning accounts for.
+        self.taken = 0
+        self.page: Page = LETTER
 
-    def read(self, parent: Element, flow: Flow, base: DocxLook, ground: str | None) -> None:
+    def account(self, skipped: Element) -> int:
+        """Count the texts of an element that a warning accounts for; return their number."""
+        number = texts_in(skipped)
+        self.taken += number
+        return number
+
+    def read(self, parent: Element, flow: Flow, base: DocxLook, ground: Grounds) -> None:
         """Read the children of a paragraph or of an element around runs."""
         for each in children(parent):
             tag = each.tag
@@ -95,19 +132,25 @@ class RunReader:
                     or each.find(".//w.t") is not None
                 ):
                     flow.warn(TRACKED_CHANGES)
+                self.account(each)
+            elif tag == "w.subDoc":
+                flow.warn(ATTACHMENTS)
             elif tag == "w.sdt":
                 self._control(each, flow, base, ground)
             elif tag in _WRAPPERS:
                 if tag in {"w.ins", "w.moveTo"} and each.find(".//w.t") is not None:
                     flow.warn(TRACKED_CHANGES)
-                if tag != "w.fldSimple" or not self._number_of(each.get("w.instr", ""), flow):
+                if tag == "w.fldSimple" and self._number_of(each.get("w.instr", ""), flow):
+                    self.account(each)
+                else:
                     self.read(each, flow, base, ground)
             elif tag in {"m.oMath", "m.oMathPara"}:
                 self._formula(each, flow)
 
-    def _control(self, each: Element, flow: Flow, base: DocxLook, ground: str | None) -> None:
+    def _control(self, each: Element, flow: Flow, base: DocxLook, ground: Grounds) -> None:
         box = each.find("w.sdtPr/w14.checkbox/w14.checked")
         if box is not None:
+            self.account(each)
             ticked = is_on(box.get("w14.val", "1"))
             flow.runs.append(Run(text="[x]" if ticked else "[ ]"))
             return
@@ -115,11 +158,12 @@ class RunReader:
         if content is not None:
             self.read(content, flow, base, ground)
 
-    def _run(self, run: Element, flow: Flow, base: DocxLook, ground: str | None) -> None:
+    def _run(self, run: Element, flow: Flow, base: DocxLook, ground: Grounds) -> None:
         properties = run.find("w.rPr")
         own = look_of(properties)
         style = value(properties.find("w.rStyle")) if properties is not None else ""
-        look = own.over(self._styles.look(style)).over(base).over(self._styles.default)
+        inner = own.over(self._styles.look(style or self._styles.default_character)).over(base)
+        look = inner.over(flow.base).over(self._styles.default)
         for each in children(run):
             if each.tag in {"w.t", "w.sym", "w.delText", *_SIGNS}:
                 self._text(each, flow, look, ground)
@@ -134,10 +178,12 @@ class RunReader:
             elif each.tag == "w.commentReference":
                 flow.warn(PARTLY_READ)
             elif each.tag == "w.ruby":
+                for part in each.findall("w.rt"):
+                    self.account(part)
                 for part in each.findall("w.rubyBase"):
                     self.read(part, flow, base, ground)
 
-    def _text(self, each: Element, flow: Flow, look: DocxLook, ground: str | None) -> None:
+    def _text(self, each: Element, flow: Flow, look: DocxLook, ground: Grounds) -> None:
         text = _SIGNS.get(each.tag) or each.text or ""
         font = look.font or ""
         if each.tag == "w.sym":
@@ -146,15 +192,23 @@ class RunReader:
                 text = chr(int(code, 16))
             except ValueError:
                 text = "\ufffd"
-        if each.tag == "w.delText" or not flow.shows():
+        if each.tag == "w.delText":
             return
-        if look.is_unseen(ground):
+        if not flow.shows():
+            if flow.has_shown():
+                self._took(each)
+            return
+        self._took(each)
+        if flow.is_unseen or look.is_unseen(ground):
             if text.strip():
                 flow.warn(HIDDEN_TEXT)
             return
         if is_symbol(font):
             text = in_unicode(text, font)
         flow.runs.append(Run(text=text, struck=bool(look.struck), shift=look.shift or 0))
+
+    def _took(self, each: Element) -> None:
+        self.taken += each.tag == "w.t" and bool((each.text or "").strip())
 
     def _break(self, each: Element, flow: Flow) -> None:
         if each.get("w.type") != "page":
@@ -203,13 +257,23 @@ class RunReader:
         flow.notes += blocks
 
     def _drawing(self, each: Element, flow: Flow) -> None:
-        hidden = each.find(".//wp.docPr")
-        if hidden is not None and is_on(hidden.get("hidden", "0")):
-            flow.warn(HIDDEN_TEXT)
+        if is_unseen_drawing(each, self.page):
+            if self.account(each):
+                flow.warn(HIDDEN_TEXT)
             return
+        ground, is_unseen = PAPER, False
         for part in resolved(each):
-            if part.tag == "w.txbxContent":
-                flow.after += self._boxes(part, flow)
+            if part.tag.startswith("v.") and part.get("style") is not None:
+                ground, is_unseen = _known(vml_fill_of(part)), is_unseen_shape(part, self.page)
+            elif part.tag == "wps.spPr":
+                ground = _known(self._theme.fill_of(part))
+            if part.tag == "w.txbxContent" and is_unseen:
+                if self.account(part):
+                    flow.warn(HIDDEN_TEXT)
+            elif part.tag == "w.txbxContent":
+                flow.after += self._boxes(part, flow, ground)
+            elif part.tag == "a.t" and (part.text or "").strip():
+                flow.warn(PARTLY_READ)
             elif part.tag == "v.textpath" and part.get("string"):
                 flow.after.append(Paragraph(runs=[Run(text=part.get("string", ""))]))
             elif part.tag == "o.OLEObject":
@@ -235,15 +299,35 @@ _PLAIN_FORMULA = {"m.oMath", "m.oMathPara", "m.oMathParaPr", "m.jc", "m.r", "m.t
 
 
 def children(parent: Element) -> Iterator[Element]:
-    """Yield the children; of alternatives, the first one."""
+    """Yield the children; of alternatives, the first one that Word knows."""
     for each in parent:
         if each.tag == "mc.AlternateContent":
-            chosen = each.find("mc.Choice")
-            chosen = chosen if chosen is not None else each.find("mc.Fallback")
+            known = (choice for choice in each.findall("mc.Choice") if _is_known(choice))
+            chosen = next(known, each.find("mc.Fallback"))
             if chosen is not None:
                 yield from children(chosen)
         else:
             yield each
+
+
+def texts_in(parent: Element) -> int:
+    """Return the number of texts (`w:t`) inside an element; of alternatives, those of one."""
+    number, waiting = 0, [parent]
+    while waiting:
+        for each in children(waiting.pop()):
+            number += each.tag == "w.t" and bool((each.text or "").strip())
+            waiting.append(each)
+    return number
+
+
+def _is_known(choice: Element) -> bool:
+    """Return whether Word knows all namespaces that an alternative requires."""
+    needed = choice.get(REQUIRES, "").split()
+    return all(each.startswith(_KNOWN) for each in needed)
+
+
+def _known(fill: str | None) -> Grounds:
+    return (fill,) if fill else ()
 
 
 def resolved(parent: Element) -> Iterator[Element]:

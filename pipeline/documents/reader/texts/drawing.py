@@ -40,12 +40,12 @@ def _write(pen: ImageDraw.ImageDraw, word: PageWord, scale: float) -> None:
 
 @lru_cache(maxsize=8)
 def _font(pixels: int) -> ImageFont.FreeTypeFont:
-    return ImageFont.truetype(str(_folder() / _FONT), max(4, pixels))
+    return ImageFont.truetype(font_path(), max(4, pixels))
 
 
-def _folder() -> Path:
-    """Return the folder of the packaged type; the package itself is not imported."""
+def font_path() -> Path:
+    """Return the file of the packaged type; the package itself is not imported."""
     found = importlib.util.find_spec("fontpkg_jetbrains_mono")
     if found is None or found.origin is None:
         raise ImportError(name="fontpkg_jetbrains_mono")
-    return Path(found.origin).parent / "files"
+    return Path(found.origin).parent / "files" / _FONT

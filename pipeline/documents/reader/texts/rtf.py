@@ -26,7 +26,9 @@ from .rtf_words import (
     MUTE,
     PAGE_TWIPS,
     PICTURE_SIZE,
+    PROPERTY,
     READ,
+    SAME,
     SETS,
     SIGNS,
     SKIPPED,
@@ -35,6 +37,7 @@ from .rtf_words import (
 )
 from .running_lines import PAGE_COUNT, PAGE_NUMBER, framed
 from .symbol_fonts import in_unicode, is_symbol
+from .unseen_limits import LEAST_TWIPS, LETTER, MARGIN
 
 
 class RtfReader:
@@ -53,6 +56,9 @@ class RtfReader:
         self.has_first_page = False
         self.default_font = 0
         self.instruction = ""
+        #: Edges of the open shape in twips, and whether it is hidden.
+        self.shape: dict[str, int] = {}
+        self._property = ""
         self._opened = 0
         self._outer_row = RowLook()
         self.tables: list[RtfTable] = []
@@ -157,8 +163,12 @@ class RtfReader:
             return False
         if self.look.destination in {"fonttbl", "colortbl"}:
             kind = "skip" if starred or word == b"falt" else ""
-        elif word in DESTINATIONS or word in HEADERS:
+        elif word in PROPERTY and self.look.destination == "sp":
             kind = word.decode()
+        elif SAME.get(word, word) in DESTINATIONS or word in HEADERS:
+            kind = SAME.get(word, word).decode()
+        elif word == b"shpinst":
+            self.shape = {}
         elif word == b"ud":
             self.look = replace(self.look, destination="")
         elif word == b"nesttableprops":
@@ -183,13 +193,24 @@ class RtfReader:
     def _begin_destination(self, kind: str) -> None:
         if kind == "fldinst":
             self.instruction = ""
+        if kind == "sn":
+            self._property = ""
         if kind in FLOWS:
             if len(self._outer) > 8:
                 raise refusals.too_deep("RTF")
             self._outer.append((self.blocks, self.paragraph, self.tables))
             self.blocks, self.paragraph, self.tables = [], Paragraph(), []
             is_frame = self.look.is_frame or kind.encode() in HEADERS
-            self.look = replace(self.look, in_table=False, depth=1, is_frame=is_frame)
+            is_unseen = self.look.is_in_unseen_shape or (
+                kind == "shptxt" and self._is_unseen_shape()
+            )
+            self.look = replace(
+                self.look,
+                in_table=False,
+                depth=1,
+                is_frame=is_frame,
+                is_in_unseen_shape=self.look.is_in_unseen_shape or is_unseen,
+            )
         self._opened += 1
         self.look = replace(self.look, destination=kind, opened=self._opened)
 
@@ -260,13 +281,17 @@ class RtfReader:
             return
         if look.destination == "fldinst":
             self.instruction += text
+        if look.destination == "sn":
+            self._property += text
+        elif look.destination == "sv" and self._property.strip() == "fHidden":
+            self.shape["hidden"] = int(text.strip() == "1")
         if look.destination in MUTE:
             return
         if look.is_deleted:
             if text.strip():
                 self.add_warning(TRACKED_CHANGES)
             return
-        if look.is_hidden or self._is_unseen():
+        if self._is_unseen():
             if text.strip():
                 self.add_warning(HIDDEN_TEXT)
             return
@@ -280,11 +305,32 @@ class RtfReader:
 
     def _is_unseen(self) -> bool:
         look = self.look
-        ground = self._rgb(look.marked) or self._rgb(look.ground)
-        if look.in_table and not ground:
-            # The ground of the cell is stated elsewhere.
-            return look.half_points < 4
-        return look.half_points < 4 or is_unseen(self._rgb(look.colour), ground)
+        if look.is_hidden or look.is_squeezed or look.half_points < 4:
+            return True
+        if look.is_clipped or look.is_aside or look.is_in_unseen_shape:
+            return True
+        ground = self._rgb(look.marked) or self._rgb(look.ground) or self._cell_ground()
+        return is_unseen(self._rgb(look.colour), ground)
+
+    def _cell_ground(self) -> str:
+        """Return the ground of the open cell; empty for paper, and if no row was defined yet."""
+        if not self.look.in_table or self.look.depth > 1:
+            return ""
+        number = self.tables[0].cell_number if self.tables else 0
+        grounds = self.row.grounds
+        return self._rgb(grounds[number]) if number < len(grounds) else ""
+
+    def _is_unseen_shape(self) -> bool:
+        """Return whether the open shape is hidden, has no size, or lies beside the page."""
+        of = self.shape
+        if of.get("hidden"):
+            return True
+        for first, last, most in (("left", "right", LETTER[0]), ("top", "bottom", LETTER[1])):
+            if first in of and last in of:
+                at, end = sorted((of[first], of[last]))
+                if end - at < LEAST_TWIPS or at >= most or end <= -MARGIN:
+                    return True
+        return False
 
     def _rgb(self, number: int) -> str:
         return self.colours[number] if 0 < number < len(self.colours) else ""

@@ -11,6 +11,7 @@ from .blocks import Run
 from .rtf_tables import RowLook
 from .rtf_words import RtfLook
 from .running_lines import PAGE_NUMBER
+from .unseen_limits import LEAST_SCALE, LEAST_TWIPS, LETTER, MOST_MOVED, MOST_PRESSED
 
 if TYPE_CHECKING:
     from .rtf import RtfReader
@@ -53,8 +54,61 @@ def _plain(rtf: RtfReader, _: int | None) -> None:
     rtf.look = RtfLook(
         destination=kept.destination, in_table=kept.in_table, depth=kept.depth,
         skips_unicode=kept.skips_unicode, font=rtf.default_font, ground=kept.ground,
-        opened=kept.opened, is_frame=kept.is_frame,
+        opened=kept.opened, is_frame=kept.is_frame, is_clipped=kept.is_clipped,
+        is_aside=kept.is_aside, is_in_unseen_shape=kept.is_in_unseen_shape,
     )  # fmt: skip
+
+
+def _squeezes(is_unread: Callable[[int], bool]) -> Action:
+    def act(rtf: RtfReader, number: int | None) -> None:
+        rtf.look = replace(rtf.look, is_squeezed=is_unread(number or 0))
+
+    return act
+
+
+def _line_height(rtf: RtfReader, number: int | None) -> None:
+    # A negative height is exact (RTF 1.9.1, `\\sl`).
+    rtf.look = replace(rtf.look, is_clipped=-LEAST_TWIPS < (number or 0) < 0)
+
+
+def _row_height(rtf: RtfReader, number: int | None) -> None:
+    rtf.row.is_flat = -LEAST_TWIPS < (number or 0) < 0
+
+
+def _place(most: int) -> Action:
+    def act(rtf: RtfReader, number: int | None) -> None:
+        is_aside = not -most < (number or 0) < most
+        rtf.look = replace(rtf.look, is_aside=rtf.look.is_aside or is_aside)
+
+    return act
+
+
+def _shape_edge(side: str) -> Action:
+    def act(rtf: RtfReader, number: int | None) -> None:
+        rtf.shape[side] = number or 0
+
+    return act
+
+
+def _moves(direction: int) -> Action:
+    def act(rtf: RtfReader, number: int | None) -> None:
+        by = 6 if number is None else number
+        is_far = by >= MOST_MOVED
+        rtf.look = replace(rtf.look, shift=direction if by else 0, is_squeezed=is_far)
+
+    return act
+
+
+def _cell_ground(rtf: RtfReader, number: int | None) -> None:
+    rtf.row.next_ground = number or 0
+
+
+def _cell_deleted(rtf: RtfReader, _: int | None) -> None:
+    rtf.row.is_next_deleted = True
+
+
+def _moved_from(rtf: RtfReader, number: int | None) -> None:
+    rtf.look = replace(rtf.look, is_deleted=number != 0)
 
 
 def _new_row(rtf: RtfReader, _: int | None) -> None:
@@ -97,7 +151,21 @@ ACTIONS: dict[bytes, Action] = {
     b"cellx": lambda rtf, number: rtf.row.edge(number or 0),
     b"clvmrg": lambda rtf, _: rtf.row.join_next(),
     b"clmrg": lambda rtf, _: rtf.row.join_next(),
-    b"pard": _sets(in_table=False, depth=1, ground=0),
+    b"pard": _sets(in_table=False, depth=1, ground=0, is_clipped=False, is_aside=False),
+    b"sl": _line_height,
+    b"trrh": _row_height,
+    b"clcbpat": _cell_ground,
+    b"cldel": _cell_deleted,
+    b"mvf": _moved_from,
+    b"mvt": lambda rtf, _: rtf.add_warning(TRACKED_CHANGES),
+    b"charscalex": _squeezes(lambda percent: 0 < percent < LEAST_SCALE),
+    b"expnd": _squeezes(lambda quarters: quarters <= MOST_PRESSED / 5),
+    b"expndtw": _squeezes(lambda twips: twips <= MOST_PRESSED),
+    **{word: _place(LETTER[0]) for word in (b"li", b"lin", b"posx", b"posnegx")},
+    **{word: _place(LETTER[1]) for word in (b"posy", b"posnegy")},
+    **{
+        b"shp" + side: _shape_edge(side.decode()) for side in (b"left", b"right", b"top", b"bottom")
+    },
     b"intbl": _sets(in_table=True),
     b"itap": _counts("depth", 1),
     b"plain": _plain,
@@ -109,8 +177,8 @@ ACTIONS: dict[bytes, Action] = {
     b"striked": _switches("struck"),
     b"super": _shifts(1),
     b"sub": _shifts(-1),
-    b"up": _shifts(1),
-    b"dn": _shifts(-1),
+    b"up": _moves(1),
+    b"dn": _moves(-1),
     b"nosupersub": _sets(shift=0),
     b"fs": _counts("half_points", 24),
     b"cf": _counts("colour", 0),

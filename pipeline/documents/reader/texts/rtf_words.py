@@ -26,14 +26,20 @@ SYMBOLS = {b"~": "\xa0", b"_": "-", b"{": "{", b"}": "}", b"\\": "\\", b"\t": "\
 SKIPPED = frozenset(
     b"stylesheet info generator objdata nonshppict atnid atnauthor xe tc txe rxe"
     b" listtable listoverridetable revtbl filetbl bkmkstart bkmkend pntxta pntxtb nonesttables"
-    b" template themedata datastore xmlnstbl sp colorschememapping latentstyles pgptbl rsidtbl"
-    b" mmathPr ftnsep ftnsepc aftnsep aftnsepc ftncn aftncn private".split()
+    b" template themedata datastore xmlnstbl colorschememapping latentstyles pgptbl rsidtbl"
+    b" mmathPr shprslt ftnsep ftnsepc aftnsep aftnsepc ftncn aftncn private".split()
 )
 #: Destinations that `\\*` announces and that have text on the page or define a row.
-READ = frozenset(b"shppict shptxt nesttableprops ud pn listtext shpinst".split())
+READ = frozenset(b"shppict shptxt nesttableprops ud pn listtext shpinst do".split())
 PICTURE_SIZE = frozenset({b"picwgoal", b"pichgoal"})
-DESTINATIONS = frozenset({b"fonttbl", b"colortbl", b"footnote", b"shptxt", b"upr", b"fldinst"})
-MUTE = frozenset({"skip", "picture", "upr", "fldinst", "fonttbl", "colortbl"})
+DESTINATIONS = frozenset(
+    {b"fonttbl", b"colortbl", b"sp", b"footnote", b"shptxt", b"upr", b"fldinst"}
+)
+#: The text of a drawing of Word 6 → the text of a shape.
+SAME = {b"dptxbxtext": b"shptxt"}
+#: A property of a shape: its name and its value.
+PROPERTY = frozenset({b"sn", b"sv"})
+MUTE = frozenset({"skip", "picture", "upr", "fldinst", "fonttbl", "colortbl", "sp", "sn", "sv"})
 HEADERS = frozenset(b"header headerr headerf headerl footer footerr footerf footerl".split())
 FLOWS = {"footnote", "shptxt"} | {word.decode() for word in HEADERS}
 """Destinations with paragraphs of their own."""
@@ -46,6 +52,13 @@ class RtfLook:
     font: int = 0
     is_hidden: bool = False
     is_deleted: bool = False
+    #: Letters are pressed together, or moved off their line.
+    is_squeezed: bool = False
+    #: The paragraph has lines without height, or lies beside the page.
+    is_clipped: bool = False
+    is_aside: bool = False
+    #: The shape around the text is hidden, has no size, or lies beside the page.
+    is_in_unseen_shape: bool = False
     struck: bool = False
     shift: int = 0
     half_points: int = 24

@@ -13,6 +13,8 @@ from xml.parsers import expat
 from .. import refusals
 
 DEEPEST = 256
+REQUIRES = "Requires"
+"""The attribute of `mc:Choice` that names namespaces by their prefixes."""
 MOST_ELEMENTS = 1_500_000
 
 
@@ -20,12 +22,14 @@ def parse(raw: bytes, namespaces: Mapping[str, str], kind: str) -> Element:
     """Return the root element. `kind` names the format in a refusal.
 
     `namespaces` gives a short prefix for each namespace: `w.p` for `w:p`, since a colon has another
-    meaning in `Element.find`. Names of other namespaces begin with `?.`. Raises InputRefused.
+    meaning in `Element.find`. Names of other namespaces begin with `?.`. `Requires` holds
+    namespaces in place of prefixes. Raises InputRefused.
     """
     builder = TreeBuilder()
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     names: dict[str, str] = {}
+    spaces: dict[str | None, str] = {}
     depth = count = 0
 
     def name(full: str) -> str:
@@ -41,6 +45,9 @@ def parse(raw: bytes, namespaces: Mapping[str, str], kind: str) -> Element:
             raise refusals.too_deep(kind)
         if count > MOST_ELEMENTS:
             raise refusals.too_much_markup(kind, MOST_ELEMENTS)
+        if REQUIRES in attributes:
+            prefixes = attributes[REQUIRES].split()
+            attributes[REQUIRES] = " ".join(spaces.get(each, each) for each in prefixes)
         builder.start(name(tag), {name(key): value for key, value in attributes.items()})
 
     def end(tag: str) -> None:
@@ -52,6 +59,7 @@ def parse(raw: bytes, namespaces: Mapping[str, str], kind: str) -> Element:
         raise refusals.defines_entities()
 
     parser.StartElementHandler = start
+    parser.StartNamespaceDeclHandler = spaces.__setitem__
     parser.EndElementHandler = end
     parser.CharacterDataHandler = builder.data
     parser.StartDoctypeDeclHandler = doctype
