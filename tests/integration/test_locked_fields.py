@@ -272,6 +272,30 @@ def test_another_reading_of_a_decided_place_is_flagged_and_no_result(decided: En
     assert (found.accepted, found.review_flags) == (False, ["reviewed_place"])
 
 
+@pytest.mark.parametrize(
+    ("other", "is_result"),
+    [
+        ({"char_start": 5, "char_end": 40}, False),
+        ({"char_start": 0, "char_end": 4}, False),
+        ({"category": "condition"}, False),
+        ({"category": "condition", "name": "gout"}, True),
+        ({"char_start": 10, "char_end": 40}, True),
+        ({"page_number": 2}, True),
+    ],
+)
+def test_a_rejected_entity_does_not_come_back_with_a_longer_or_shorter_quote(
+    db: None, other: dict[str, Any], is_result: bool
+) -> None:
+    item = claimed(a_reviewed_record())
+    (entity,) = entities_of(item)
+    says(item, entity, "reject")
+
+    found_again(entity, **{"entity_index": 1, "accepted": True, **other})
+
+    found = Entity.objects.get(verdict=None)
+    assert (found.accepted, found.review_flags == ["reviewed_place"]) == (is_result, not is_result)
+
+
 def test_a_kept_entity_makes_room_for_the_new_order(decided: Entity) -> None:
     with as_owner():
         run("DELETE FROM pass1_entity_detections")
