@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 
@@ -90,15 +91,15 @@ class EntityFacts:
     def as_json(self) -> dict[str, Any]:
         """Return the values that differ from their defaults, ready for JSON."""
         found: dict[str, Any] = {}
-        for name, default in _defaults():
-            value = getattr(self, name)
-            if value == default or value in ((), {}):
+        # A step writes thousands of facts before its first call.
+        for (name, default), value in zip(_defaults(), _values(self), strict=True):
+            if value is default or value == default or (name == "attributes" and not value):
                 continue
             if isinstance(value, date):
                 value = value.isoformat()
-            if name == "candidates":
-                value = [c.as_json() for c in value]
-            found[name] = list(value) if isinstance(value, tuple) else value
+            elif isinstance(value, tuple):
+                value = [c.as_json() for c in value] if name == "candidates" else list(value)
+            found[name] = value
         return found
 
     @classmethod
@@ -127,3 +128,7 @@ class EntityFacts:
 def _defaults() -> tuple[tuple[str, Any], ...]:
     """Return the name and the default of each field of `EntityFacts`."""
     return tuple((each.name, each.default) for each in fields(EntityFacts))
+
+
+_values = attrgetter(*(each.name for each in fields(EntityFacts)))
+"""Returns the values of all fields of `EntityFacts`, in their order."""

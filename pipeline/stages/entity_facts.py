@@ -54,6 +54,10 @@ class StoredAttributes(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in _parsed(self._text)
 
+    # The inherited method catches a KeyError for each attribute that is absent.
+    def get(self, name: str, default: Any = None) -> Any:
+        return _parsed(self._text).get(name, default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(_parsed(self._text))
 

@@ -84,9 +84,9 @@ class ListedFact:
         """Return the attribute at `path`, or None."""
         found: Any = self.facts.attributes
         for name in path:
-            if not isinstance(found, Mapping) or name not in found:
+            if not isinstance(found, Mapping):
                 return None
-            found = found[name]
+            found = found.get(name)
         return found
 
 

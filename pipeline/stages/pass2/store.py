@@ -48,13 +48,14 @@ def plan(
     missing = _Planner(lease, pages)
     for encounter, entities in entities_by_encounter(lease.shell_file_id, with_candidates=True):
         by_id = {each.id: each for each in entities}
-        for zone in zones.get(encounter) or missing.plan(encounter, entities):
+        if encounter not in zones:
+            zones[encounter] = missing.plan(encounter, entities)
+        for zone in zones[encounter]:
             if not is_published(zone):
                 facts.add(zone, by_id)
     if missing.zones:
         with fenced(lease):
             insert_rows(missing.zones)
-        zones = _stored(lease)
     order = Encounter.objects.filter(shell_file_id=lease.shell_file_id).order_by("encounter_index")
     in_order = order.values_list("id", flat=True)
     return {encounter: zones[encounter] for encounter in in_order if encounter in zones}, facts
