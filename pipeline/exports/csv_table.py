@@ -19,8 +19,10 @@ MARK = "\ufeff"
 """The byte order mark, by which spreadsheets recognise UTF-8."""
 ESCAPE = "'"
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?", re.ASCII)
-_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n']")
-"""How a formula begins (OWASP, `CSV Injection`), with wide forms and blanks; and the escape."""
+_UNSEEN = r"[\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
+_FORMULA = re.compile(rf"{_UNSEEN}[=+\-@＝＋－＠﹦﹢﹣﹫−]|[\t\r\n']")
+"""How a formula begins (OWASP, `CSV Injection`), with wide and small forms, the minus sign, blanks
+and unseen characters; and the escape."""
 NOTE = "notice"
 """The last column: what the reader must know about the record, in every row."""
 _HEADER = (*(column.name for column in COLUMNS), NOTE)
@@ -40,7 +42,8 @@ class _LastLine:
 def csv_table(source: RecordSource) -> Iterator[str]:
     """Yield the table, line by line; without entities one row holds the notice."""
     line = _LastLine()
-    writer = csv.writer(line, lineterminator="\r\n")
+    # With quotes, a program that also divides at semicolons or tabs finds the same cells.
+    writer = csv.writer(line, lineterminator="\r\n", quoting=csv.QUOTE_ALL)
     writer.writerow(_HEADER)
     yield MARK + line.text
     record, note = source.record, " ".join(source.record.notices)

@@ -171,3 +171,15 @@ def test_an_unknown_id_and_an_unknown_format_are_refused(job: Job, tmp_path: Pat
     with pytest.raises(CommandError, match="invalid choice"):
         call_command("export", str(job.shell_file_id), "--format", "xml")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["", " "])
+def test_an_empty_output_is_refused_and_nothing_is_written_to_the_present_folder(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(CommandError, match="is empty; name a folder or a file"):
+        call_command("export", "0b02ca07", "--format", "csv", "--output", place)
+
+    assert list(tmp_path.iterdir()) == []

@@ -32,7 +32,26 @@ def page(*entities: Any, text: str, **record: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", "'=1", "--2"]
+    "text",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        " =1",
+        "＝1",
+        "'=1",
+        "--2",
+        "\u200b=1",
+        "\ufeff@x",
+        "\x01+1",
+        "\u3000=1",
+        "﹦1",
+        "−1+1",
+    ],
 )
 def test_a_text_that_a_spreadsheet_would_run_gets_an_apostrophe(text: str) -> None:
     (row,) = table(MemorySource(rows=[an_entity(name=text, value=text.replace("-1", "-1x"))]))
@@ -53,7 +72,7 @@ def test_one_apostrophe_taken_away_gives_the_text_back(text: str) -> None:
     cell = shown(text)
 
     assert cell.removeprefix("'") == text if cell != text else not text.startswith("'")
-    assert not re.match(r"\s*[=+\-@]", cell)
+    assert not re.match(r"[\s\x00-\x1f\u200b\ufeff]*[=+\-@]", cell)
 
 
 def test_quotes_commas_and_line_ends_come_back_from_a_cell() -> None:
@@ -64,6 +83,19 @@ def test_quotes_commas_and_line_ends_come_back_from_a_cell() -> None:
     assert row["quote"] == quote
     assert row["attributes"] == '{"x": ["\\"", ","]}'
     assert list(row) == [*(column.name for column in COLUMNS), "notice"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_a_text_with_another_separator_is_one_cell_for_programs_that_divide_there(
+    separator: str,
+) -> None:
+    quote = f"a{separator}=1+1"
+
+    text = "".join(csv_table(MemorySource(rows=[an_entity(quote=quote)])))
+
+    assert f'"{quote}"' in text
+    (row,) = table(MemorySource(rows=[an_entity(quote=quote)]))
+    assert row["quote"] == quote
 
 
 def test_an_incomplete_record_without_entities_still_says_so() -> None:

@@ -23,6 +23,13 @@ from pipeline.exports.formats import Format
 from pipeline.management.plain_command import PlainCommand
 
 
+def _place(text: str) -> Path:
+    """Return the place of `--output`; an empty text, such as an unset variable, is no place."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("is empty; name a folder or a file")
+    return Path(text)
+
+
 class Command(PlainCommand):
     """Export the results of a record."""
 
@@ -46,7 +53,7 @@ class Command(PlainCommand):
         )
         parser.add_argument(
             "--output",
-            type=Path,
+            type=_place,
             metavar="PATH",
             help="a folder, or the file to write (default: the present folder)",
         )
