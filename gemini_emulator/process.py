@@ -21,7 +21,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from gemini_emulator.request_log import LogLine, read_log
-from gemini_emulator.scenario import load_scenario
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -170,6 +169,9 @@ def _document(scenario: str | Mapping[str, Any], **parts: Any) -> dict[str, Any]
     if isinstance(scenario, Mapping) and scenario:
         return dict(scenario)
     if scenario:
+        # Each Django process imports this package, and few start an emulator.
+        from gemini_emulator.scenario import load_scenario
+
         return load_scenario(str(scenario)).model_dump(mode="json")
     latency = parts.pop("latency") or "0"
     return {"title": "custom", "expect": "custom", "latency": latency, **parts}

@@ -7,10 +7,11 @@ crash loses one chunk at most. A file that cannot be read fails at once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from django.conf import settings
 
@@ -18,7 +19,7 @@ from medproc.timing import scaled
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.documents import reader, storage
-from pipeline.execution.heartbeat import call_with_lease, renew, with_lease
+from pipeline.execution.heartbeat import renew, with_lease
 from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.reuse.pages import copy_pages
 from pipeline.execution.shutdown import stop_requested
@@ -120,22 +121,40 @@ def limits() -> reader.ReaderLimits:
 
 def _read(lease: Lease, deadline: StepDeadline, shell_file: ShellFile, path: str) -> StepResult:
     preemption = Preemption(lease)
-    _restart(lease, deadline, deadline_s(1))
-    count = call_with_lease(lease, deadline, lambda: reader.probe(path, limits())).page_count
-    if count != shell_file.page_count:
-        with fenced(lease):
-            ShellFile.objects.filter(id=shell_file.id).update(page_count=count)
-            Job.objects.filter(id=lease.job_id).update(size_class=size_class(count))
-    for first in range(shell_file.pages_read + 1, count + 1, CHUNK_PAGES):
-        last = min(first + CHUNK_PAGES - 1, count)
-        _restart(lease, deadline, deadline_s(last - first + 1))
-        chunk = with_lease(lease, deadline, partial(reader.read_pages, path, first, last, limits()))
-        stopped = _read_chunk(
-            lease, deadline, shell_file, chunk, last, lambda read: _stop(read, preemption, deadline)
-        )
+    count: int | None = None
+    first = shell_file.pages_read + 1
+    while count is None or first <= count:
+        last = first + CHUNK_PAGES - 1
+        # The first child opens the file; only then is it known how many pages it reads.
+        _restart(lease, deadline, deadline_s(1 if count is None else min(last, count) - first + 1))
+        read = partial(reader.open_and_read, path, first, last, limits())
+        with closing(with_lease(lease, deadline, read)) as found:
+            opened = cast(reader.Probe, next(found))
+            if count is None:
+                count = opened.page_count
+                _note_count(lease, shell_file, count)
+                _restart(lease, deadline, deadline_s(min(last, count) - first + 1))
+            chunk = cast("Iterator[reader.PageRead]", found)
+            stopped = _read_chunk(
+                lease,
+                deadline,
+                shell_file,
+                chunk,
+                min(last, count),
+                lambda read: _stop(read, preemption, deadline),
+            )
         if stopped is not None:
             return stopped
+        first = last + 1
     return judged(lease)
+
+
+def _note_count(lease: Lease, shell_file: ShellFile, count: int) -> None:
+    if count == shell_file.page_count:
+        return
+    with fenced(lease):
+        ShellFile.objects.filter(id=shell_file.id).update(page_count=count)
+        Job.objects.filter(id=lease.job_id).update(size_class=size_class(count))
 
 
 def _restart(lease: Lease, deadline: StepDeadline, seconds: float) -> None:
@@ -147,7 +166,7 @@ def _read_chunk(
     lease: Lease,
     deadline: StepDeadline,
     shell_file: ShellFile,
-    chunk: Generator[reader.PageRead, None, None],
+    chunk: Iterator[reader.PageRead],
     last: int,
     stop_after: Callable[[int], StepResult | None],
 ) -> StepResult | None:
@@ -155,11 +174,10 @@ def _read_chunk(
     pages: list[Page] = []
     stopped: StepResult | None = None
     try:
-        with closing(chunk):
-            for page in chunk:
-                pages.append(_row(shell_file, page))
-                if page.number < last and (stopped := stop_after(page.number)):
-                    break
+        for page in chunk:
+            pages.append(_row(shell_file, page))
+            if page.number < last and (stopped := stop_after(page.number)):
+                break
     finally:
         # Write the pages after an error as well, so that no page is read twice.
         if pages:

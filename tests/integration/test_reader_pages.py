@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pikepdf
 import pytest
@@ -19,7 +21,10 @@ from pipeline.documents.reader import (
     read_pages,
     render_page,
 )
-from tests.support import hostile_files
+from pipeline.models import Page
+from pipeline.workers import run_step
+from tests.support import hostile_files, records
+from tests.support.short_records import short_record
 
 ROWS = (
     "Northgate Reference Laboratory",
@@ -82,6 +87,25 @@ def test_a_chunk_yields_its_own_pages_and_stops_at_the_last(tmp_path: Path) -> N
 
     assert [page.number for page in pages] == [4, 5]
     assert pages[0].text.endswith("Page 4")
+
+
+@pytest.mark.django_db
+def test_one_child_opens_a_record_and_reads_its_first_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    start = subprocess.Popen
+
+    def counted(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        started.append(command[-1])
+        return start(command, **options)
+
+    monkeypatch.setattr("pipeline.documents.reader.watchdog.subprocess.Popen", counted)
+    received = records.submit(short_record(tmp_path / "record.pdf", 3))
+    run_step.run_step("pages")
+
+    assert Page.objects.filter(shell_file=received.shell_file_id).count() == 3
+    assert started == ["pipeline.documents.reader.child"]
 
 
 def test_a_filled_form_field_is_part_of_the_text(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from pipeline.clinical.narrative.text import SentenceToken, tokens_of, words_of
+from pipeline.clinical.narrative.text import SentenceToken, starts_of, tokens_of, words_of
 
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _PLAIN = re.compile(r"(?:0|[1-9][0-9]*)?\.[0-9]+|0|[1-9][0-9]*")
@@ -23,8 +23,8 @@ _ORDINAL_WORDS = {
 }
 ORDINAL_JOIN = "th"
 """The join of an ordinal number: the second dose is not two doses."""
-_COMPARATORS: tuple[tuple[tuple[str, ...], str], ...] = tuple(
-    (tuple(phrase.split(" ")), sign)
+_COMPARATORS = {
+    tuple(phrase.split(" ")): sign
     for sign, phrases in {
         "<=": "<=|less than or equal to|no more than|not more than|at most",
         ">=": ">=|greater than or equal to|at least|no less than|not less than",
@@ -32,7 +32,8 @@ _COMPARATORS: tuple[tuple[tuple[str, ...], str], ...] = tuple(
         ">": ">|greater than|more than|above|over|higher than",
     }.items()
     for phrase in phrases.split("|")
-)
+}
+_COMPARATOR_STARTS = starts_of(_COMPARATORS)
 _UNIT_NAMES = {
     name: unit
     for unit, names in {
@@ -267,7 +268,9 @@ def _is_sign(tokens: Sequence[SentenceToken], at: int) -> bool:
 
 
 def _comparator(tokens: Sequence[SentenceToken], at: int) -> tuple[str, int]:
-    for phrase, sign in _COMPARATORS:
+    if at >= len(tokens) or tokens[at].text not in _COMPARATOR_STARTS:
+        return "", at
+    for phrase, sign in _COMPARATORS.items():
         end = at + len(phrase)
         if tuple(t.text for t in tokens[at:end]) == phrase:
             return sign, end

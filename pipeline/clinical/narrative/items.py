@@ -10,8 +10,13 @@ from pipeline.clinical.narrative import timing
 from pipeline.clinical.narrative.amounts import StatedAmount, read_amount
 from pipeline.clinical.narrative.known import CitedEntity, singular
 from pipeline.clinical.narrative.printed_dates import StatedDate, read_date
-from pipeline.clinical.narrative.text import SentenceToken, tokens_of
-from pipeline.clinical.narrative.vocabulary import CuePhrase, longest_phrase, phrases
+from pipeline.clinical.narrative.text import SentenceToken, starts_of, tokens_of
+from pipeline.clinical.narrative.vocabulary import (
+    CuePhrase,
+    longest_phrase,
+    phrase_starts,
+    phrases,
+)
 
 
 class PartKind(Enum):
@@ -131,14 +136,22 @@ class NameIndex:
     """Names with their marks."""
     texts: Mapping[tuple[str, ...], frozenset[int]]
     units: frozenset[str]
+    name_starts: frozenset[str]
+    """The first words of the names: few tokens of a sentence begin a name."""
+    text_starts: frozenset[str]
 
 
 def _index_of(cited: Sequence[CitedEntity]) -> NameIndex:
+    names = _sources(known.names for known in cited)
+    printed = _sources([known.printed_name] for known in cited)
+    texts = _sources(known.texts for known in cited)
     return NameIndex(
-        names=_sources(known.names for known in cited),
-        printed=_sources([known.printed_name] for known in cited),
-        texts=_sources(known.texts for known in cited),
+        names=names,
+        printed=printed,
+        texts=texts,
         units=frozenset(unit for known in cited for unit in known.units),
+        name_starts=starts_of(names) | starts_of(printed),
+        text_starts=starts_of(texts),
     )
 
 
@@ -155,14 +168,17 @@ def _sources(
 def _name(tokens: Sequence[SentenceToken], at: int, index: NameIndex) -> _Found:
     if not (tokens[at].is_word or tokens[at].is_number):
         return None
+    if not index.name_starts & {tokens[at].text, *singular((tokens[at].text,))}:
+        return None
     best: _Found = None
     nothing: frozenset[int] = frozenset()
-    for end in range(at + 1, min(len(tokens), at + _LONGEST_NAME) + 1):
-        last = tokens[end - 1]
-        printed = tuple(t.text for t in tokens[at:end])
+    printed: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    for end, last in enumerate(tokens[at : at + _LONGEST_NAME], at + 1):
+        printed = (*printed, last.text)
         sources = index.printed.get(printed, nothing)
-        words = singular(tuple(t.text for t in tokens[at:end] if t.is_word or t.is_number))
         if last.is_word or last.is_number:
+            words = (*words, *singular((last.text,)))
             sources |= index.names.get(words, nothing)
         elif last.text not in _MARKS_IN_NAMES:
             break
@@ -174,8 +190,11 @@ def _name(tokens: Sequence[SentenceToken], at: int, index: NameIndex) -> _Found:
 
 def _attribute(tokens: Sequence[SentenceToken], at: int, index: NameIndex) -> _Found:
     best: _Found = None
-    for end in range(at + 1, min(len(tokens), at + _LONGEST_NAME) + 1):
-        words = tuple(t.text for t in tokens[at:end])
+    if tokens[at].text not in index.text_starts:
+        return None
+    words: tuple[str, ...] = ()
+    for end, last in enumerate(tokens[at : at + _LONGEST_NAME], at + 1):
+        words = (*words, last.text)
         sources = index.texts.get(words)
         if sources:
             text = " ".join(words)
@@ -191,6 +210,8 @@ def _dated(tokens: Sequence[SentenceToken], at: int) -> _Found:
 
 
 def _timed(tokens: Sequence[SentenceToken], at: int) -> _Found:
+    if (tokens[at].is_word or tokens[at].is_number) and not timing.may_begin(tokens[at].text):
+        return None
     for end in range(min(len(tokens), at + 9), at, -1):
         part = tokens[at:end]
         ends_in_mark = not (part[-1].is_word or part[-1].is_number)
@@ -211,6 +232,8 @@ def _timed(tokens: Sequence[SentenceToken], at: int) -> _Found:
 
 
 def _phrase(tokens: Sequence[SentenceToken], at: int) -> _Found:
+    if tokens[at].text not in phrase_starts():
+        return None
     for end in range(min(len(tokens), at + longest_phrase()), at, -1):
         words = tuple(t.text for t in tokens[at:end])
         phrase = phrases().get(words)

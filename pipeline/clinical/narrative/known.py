@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from pipeline.clinical.facts import EntityFacts
@@ -183,6 +184,8 @@ def singular(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_one(word) for word in words)
 
 
+# The words of a record are few, and each of its sentences asks for them.
+@lru_cache(maxsize=8_192)
 def _one(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -61,6 +62,11 @@ def tokens_of(text: str) -> tuple[SentenceToken, ...]:
 def words_of(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a text, without marks."""
     return tuple(t.text for t in tokens_of(text) if t.is_word or t.is_number)
+
+
+def starts_of(phrases: Iterable[tuple[str, ...]]) -> frozenset[str]:
+    """Return the first words of the phrases."""
+    return frozenset(phrase[0] for phrase in phrases if phrase)
 
 
 def has_control_characters(text: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from pipeline.clinical.narrative.text import words_of
+from pipeline.clinical.narrative.text import starts_of, words_of
 
 _FREQUENCIES = {
     "1/d": "daily|once daily|once a day|every day|each day|qd|od|per day|one time daily"
@@ -79,6 +79,16 @@ def route_phrases() -> dict[tuple[str, ...], str]:
     return {_key(phrase): key for key, phrases in _ROUTES.items() for phrase in phrases.split("|")}
 
 
+def may_begin(word: str) -> bool:
+    """Return whether a frequency or a route can begin with a word."""
+    return word in _starts() or word.startswith(("every", "q"))
+
+
+@cache
+def _starts() -> frozenset[str]:
+    return starts_of(frequency_phrases()) | starts_of(route_phrases())
+
+
 def every(words: tuple[str, ...]) -> str:
     """Return the key of a phrase such as `every 8 hours`; empty for another phrase."""
     found = _EVERY.fullmatch(" ".join(words))
@@ -113,7 +123,7 @@ def ordered(printed: str) -> tuple[str, ...] | None:
 
 def frequencies_in(printed: str | None) -> frozenset[str]:
     """Return the keys of all phrases of a printed frequency; longer phrases come first."""
-    return _found(printed, {**frequency_phrases()}, with_every=True)
+    return _found(printed, frequency_phrases(), with_every=True)
 
 
 def routes_in(printed: str | None) -> frozenset[str]:

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 
-from pipeline.clinical.narrative.text import tokens_of
+from pipeline.clinical.narrative.text import starts_of, tokens_of
 
 _LIST = Path(__file__).with_name("words.txt")
 _ALTERNATIVES = re.compile(r"\(([^)]*)\)")
@@ -65,6 +65,12 @@ def _forms(phrase: str, direction: str) -> Iterator[str]:
     verb, _, rest = phrase.partition(" ")
     if direction == "post" and verb in _BE and rest:
         yield from (f"{each} {rest}" for each in _BE if each != verb)
+
+
+@cache
+def phrase_starts() -> frozenset[str]:
+    """Return the first tokens of all phrases."""
+    return starts_of(phrases())
 
 
 @cache

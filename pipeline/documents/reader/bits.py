@@ -7,6 +7,7 @@ operation on a page of a million pixels takes about 20 microseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from PIL import Image
 
@@ -91,8 +92,7 @@ class Bits:
 
     def _columns(self) -> int:
         """Return the mask of all pixels, without the guards."""
-        row = ((1 << self.width) - 1) << (self.stride - self.width)
-        return int.from_bytes(row.to_bytes(self.stride // 8, "big") * self.height, "big")
+        return _all_columns(self.width, self.height)
 
     def _with(self, value: int) -> Bits:
         return Bits(width=self.width, height=self.height, value=value)
@@ -127,6 +127,14 @@ def from_blank(image: Image.Image, width: int) -> Bits:
 
 def _stride(width: int) -> int:
     return (width + GUARD + 7) // 8 * 8
+
+
+# The images of one page have one size.
+@lru_cache(maxsize=8)
+def _all_columns(width: int, height: int) -> int:
+    stride = _stride(width)
+    row = ((1 << width) - 1) << (stride - width)
+    return int.from_bytes(row.to_bytes(stride // 8, "big") * height, "big")
 
 
 def _runs(value: int, length: int, step: int) -> int:

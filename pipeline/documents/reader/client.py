@@ -19,22 +19,34 @@ from .watchdog import KilledFromOutsideError, WatchedChild
 
 def probe(path: str | Path, limits: ReaderLimits | None = None) -> Probe:
     """Return media type and page count of the file at `path`. Raises `InputRefused`."""
-    with closing(_ask(path, limits or ReaderLimits(), verb="probe")) as answers:
-        for kind, body in answers:
-            if kind == "opened":
-                media_type = MediaType(body["media_type"])
-                return Probe(media_type=media_type, page_count=body["page_count"])
+    with closing(open_and_read(path, 1, 0, limits)) as found:
+        for each in found:
+            if isinstance(each, Probe):
+                return each
     raise ReaderError
 
 
 def read_pages(
     path: str | Path, first: int, last: int, limits: ReaderLimits | None = None
 ) -> Iterator[PageRead]:
-    """Yield pages `first` to `last` (1-based, inclusive, cut at the file's last page) in order.
+    """Yield pages `first` to `last`, like `open_and_read`."""
+    with closing(open_and_read(path, first, last, limits)) as found:
+        for each in found:
+            if isinstance(each, PageRead):
+                yield each
 
-    Raises `InputRefused` at a page that is too costly or kills the child. Raises it too after the
-    last page, if the request covered the whole file and no page was readable. The child dies with
-    the iterating thread and when the iterator is closed.
+
+def open_and_read(
+    path: str | Path, first: int, last: int, limits: ReaderLimits | None = None
+) -> Generator[Probe | PageRead, None, None]:
+    """Yield media type and page count of the file at `path`, then its pages `first` to `last`.
+
+    The pages are 1-based, inclusive, cut at the file's last page, and in order. One child does
+    both: the start of a child takes longer than a page of text.
+
+    Raises `InputRefused` at a file or a page that is too costly or kills the child. Raises it too
+    after the last page, if the request covered the whole file and no page was readable. The child
+    dies with the iterating thread and when the iterator is closed.
     """
     if first < 1:
         message = "Pages count from 1."
@@ -43,8 +55,10 @@ def read_pages(
     count = readable = 0
     with closing(_ask(path, limits, verb="read", first=first, last=last)) as answers:
         for kind, body in answers:
-            if kind == "opened":
+            # A child that replaces another child opens the file again.
+            if kind == "opened" and not count:
                 count = body["page_count"]
+                yield Probe(media_type=MediaType(body["media_type"]), page_count=count)
             if kind == "page":
                 page = ipc.unpack_page(body)
                 readable += page.damage is None

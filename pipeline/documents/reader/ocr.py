@@ -161,6 +161,7 @@ class Ocr:
         cleaned = median if noise(upright, median) >= NOISE else upright
         angle = _skew(cleaned)
         straight = _turned(cleaned, angle)
+        unfiltered = straight if cleaned is upright else _turned(upright, angle)
         squares = tuple(
             square
             for square in squares_of(black_and_white(straight))
@@ -173,7 +174,7 @@ class Ocr:
             lines=lines,
             turn=turn,
             angle=angle,
-            image=without(_turned(upright, angle), squares),
+            image=without(unfiltered, squares),
             squares=squares,
         )
 

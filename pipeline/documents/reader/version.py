@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 
 _LIBRARIES = ("pypdfium2", "tesserocr", "pillow", "pi-heif")
@@ -17,6 +16,9 @@ _LIBRARIES = ("pypdfium2", "tesserocr", "pillow", "pi-heif")
 @lru_cache(maxsize=1)
 def reader_version() -> str:
     """Return 16 hex digits of the digest of the reader's code and libraries."""
+    # Each child of the reader imports this package, and none asks for the version.
+    from importlib import metadata
+
     digest = hashlib.sha256()
     for path in sorted(_files()):
         digest.update(path.read_bytes())

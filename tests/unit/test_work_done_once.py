@@ -1,0 +1,95 @@
+"""Work that is the same for each token, page or process is done once. Counts, never seconds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from pipeline.clinical.narrative.items import items_of
+from pipeline.clinical.narrative.known import known_of
+from pipeline.documents.reader.bits import Bits, _all_columns
+from pipeline.documents.reader.ocr import Ocr
+from tests.support.narrative_judge import FACTS
+
+CALLS_PER_TOKEN = 45
+"""Calls of functions for each token that begins no part; 33 today."""
+
+
+def _calls(text: str) -> int:
+    """Return the number of function calls that the parts of a sentence cost."""
+    cited = [known_of(FACTS[key]) for key in ("fe16", "fe17", "fe27")]
+    items_of(text, cited)
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        items_of(text, cited)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_a_word_that_begins_no_name_starts_no_search() -> None:
+    words = "lorem ipsum dolor amet " * 30
+
+    assert _calls(words) <= CALLS_PER_TOKEN * 120
+    assert _calls(words * 2) <= 2.1 * _calls(words)
+
+
+def _skewed_page(degrees: float) -> Image.Image:
+    page = Image.new("L", (1100, 700), 255)
+    draw = ImageDraw.Draw(page)
+    font = ImageFont.load_default(size=28)
+    for row in range(12):
+        draw.text((60, 40 + 50 * row), f"Continue metformin {500 + row} mg twice daily", 0, font)
+    return page.rotate(degrees, Image.Resampling.BICUBIC, fillcolor=255)
+
+
+def test_a_clean_skewed_page_is_straightened_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = _skewed_page(2.0)
+    turned: list[float] = []
+    rotate = Image.Image.rotate
+
+    def counted(image: Image.Image, angle: float, *args: Any, **options: Any) -> Image.Image:
+        if image.size == page.size:
+            turned.append(angle)
+        return rotate(image, angle, *args, **options)
+
+    monkeypatch.setattr(Image.Image, "rotate", counted)
+    text = " ".join(token.text for token in Ocr(200).read(page).tokens)
+
+    assert "metformin 505 mg" in text
+    assert [round(angle) for angle in turned] == [-2]
+
+
+def test_the_mask_of_one_size_of_images_is_made_once() -> None:
+    _all_columns.cache_clear()
+
+    for value in range(1, 9):
+        Bits(width=40, height=30, value=value).closed(1, 1).inverted()
+
+    assert _all_columns.cache_info().misses == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "unwanted"),
+    [
+        ("import django; django.setup()", "gemini_emulator.service"),
+        ("import pipeline.documents.reader.child", "importlib.metadata"),
+    ],
+)
+def test_a_process_does_not_import_what_few_processes_use(start: str, unwanted: str) -> None:
+    told = f"{start}; import sys; print({unwanted!r} in sys.modules)"
+
+    said = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+
+    assert said.stdout.split() == ["False"]
