@@ -37,6 +37,11 @@ class EncounterLine:
     """Whether all batches succeeded; the entities of another encounter are not visible."""
 
     @property
+    def anchor(self) -> str:
+        """The id of the row on the page, and its address."""
+        return f"encounter-{self.number}"
+
+    @property
     def when(self) -> str:
         """The day, or the first and the last day; "" without a day."""
         first, last = self.days.first, self.days.last

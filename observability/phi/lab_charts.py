@@ -1,7 +1,8 @@
 """A laboratory series as a table and a small chart. Pure.
 
 One group holds the results of one unit. The chart is drawn only from numbers with a day, and only
-if there are two of them: a comparator (`<0.01`) and a text (`Negative`) stay in the table.
+if there are two of them: a comparator (`<0.01`) and a text (`Negative`) stay in the table. A long
+group is shown in parts; its last part comes first.
 """
 
 from __future__ import annotations
@@ -11,8 +12,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from observability.phi.portions import Portion, portion
 from pipeline.clinical.enrichment_flags import in_words
 
+RESULTS_SHOWN = 8
+"""Results of a group that the page shows at a time."""
+CHARTED = 24
+"""The most results in a chart: those before the end of the shown part."""
 WIDTH, HEIGHT, ROOM = 160, 40, 5
 """Units of the chart; `ROOM` is the free space on each side."""
 
@@ -47,10 +53,17 @@ class LabGroup:
 
     unit: str
     results: tuple[LabResult, ...]
+    shown: Portion[LabResult]
     points: tuple[LabPoint, ...]
     """Empty without a chart."""
     words: str
     """The chart in words."""
+    left_out: int
+    """Numbers with a day that the chart does not draw, because the group is long."""
+    to_review: int
+    """Results outside the shown part that a person must check."""
+    to_review_at: str
+    """The address of the first of them."""
 
     @property
     def line(self) -> str:
@@ -58,21 +71,48 @@ class LabGroup:
         return " ".join(f"{each.x},{each.y}" for each in self.points)
 
 
-def lab_groups(summary: Mapping[str, Any]) -> tuple[LabGroup, ...]:
-    """Return the groups of a series (`clinical.record_lists.lab_series`)."""
-    return tuple(
-        _group(str(group.get("unit") or ""), group.get("values", ()))
-        for group in summary.get("groups", ())
-    )
+def lab_groups(
+    summary: Mapping[str, Any], *, address: str = "", chosen: int | None = None
+) -> tuple[LabGroup, ...]:
+    """Return the groups of a series (`clinical.record_lists.lab_series`).
+
+    `address` is the address of the series; result 3 has the address `<address>-3`. The group that
+    contains the result `chosen` (1-based) shows the part with this result, and the others their
+    last part.
+    """
+    found, number = [], 0
+    for group in summary.get("groups", ()):
+        values = group.get("values", ())
+        addresses = [f"{address}-{number + n}" for n in range(1, len(values) + 1)]
+        at = chosen - number - 1 if chosen else -1
+        at = at if 0 <= at < len(values) else len(values) - 1
+        found.append(_group(str(group.get("unit") or ""), values, addresses, at))
+        number += len(values)
+    return tuple(found)
 
 
-def _group(unit: str, values: Sequence[Mapping[str, Any]]) -> LabGroup:
-    points = _points(unit, values)
+def _group(
+    unit: str, values: Sequence[Mapping[str, Any]], addresses: Sequence[str], at: int
+) -> LabGroup:
+    results = tuple(_result(each) for each in values)
+    shown = portion(results, addresses, at, RESULTS_SHOWN, from_end=True)
+    hidden = [
+        where
+        for number, (each, where) in enumerate(zip(results, addresses, strict=True), start=1)
+        if each.reasons and not shown.first <= number <= shown.last
+    ]
+    known = _known(values)
+    drawn = _known(values[: shown.last])[-CHARTED:]
+    points = _points(unit, drawn)
     return LabGroup(
         unit=unit,
-        results=tuple(_result(each) for each in values),
+        results=results,
+        shown=shown,
         points=points,
         words="; ".join(each.title for each in points),
+        left_out=len(known) - len(drawn) if points else 0,
+        to_review=len(hidden),
+        to_review_at=hidden[0] if hidden else "",
     )
 
 
@@ -91,15 +131,21 @@ def _flag(value: Mapping[str, Any]) -> str:
     return "" if flag == "N" else flag
 
 
-def _points(unit: str, values: Sequence[Mapping[str, Any]]) -> tuple[LabPoint, ...]:
+_Known = tuple[date, float, Mapping[str, Any]]
+
+
+def _known(values: Sequence[Mapping[str, Any]]) -> list[_Known]:
     # A value that a person must check, or that is only a bound, would draw a wrong line.
-    known = [
+    return [
         (date.fromisoformat(each["date"]), float(each["number"]), each)
         for each in values
         if each.get("date") and each.get("number") is not None and not each.get("comparator")
         if not each.get("flags")
     ]
-    known.sort(key=lambda each: each[0])
+
+
+def _points(unit: str, drawn: Sequence[_Known]) -> tuple[LabPoint, ...]:
+    known = sorted(drawn, key=lambda each: each[0])
     if len({day for day, _, _ in known}) < 2:
         return ()
     first, last = known[0][0], known[-1][0]

@@ -14,9 +14,9 @@ from django.urls import reverse
 
 from observability.permissions import Right
 from observability.phi.calls import read_call
-from observability.phi.clinical_summary import clinical_summary
 from observability.phi.images import BusyError, is_written_down, page_image, ticket
 from observability.phi.pages import page_view
+from observability.phi.results import results_page
 from observability.phi.source import source_view
 from observability.views.decorators import PhiResponse, page, phi, reading
 from observability.views.render import render_page
@@ -87,17 +87,21 @@ def image(request: HttpRequest, record_id: UUID, number: int) -> PhiResponse:
 
 @phi
 def results(request: HttpRequest, record_id: UUID) -> PhiResponse:
-    """Show encounters, narratives, lists, contradictions and codes of a record."""
+    """Show encounters, narratives, lists, contradictions and codes of a record.
+
+    `?at=<address>` chooses the part of one section (`observability.phi.results`).
+    """
     with reading():
         try:
-            found = clinical_summary(record_id)
+            view = results_page(record_id, request.GET.get("at", ""))
         except ShellFile.DoesNotExist:
             raise Http404 from None
         response = render_page(
             request,
             "console/summary.html",
             f"Results of record {str(record_id)[:8]}",
-            found=found,
+            view=view,
+            found=view.findings,
             record_id=record_id,
             review=ReviewItem.objects.filter(shell_file_id=record_id).first(),
         )
@@ -105,7 +109,7 @@ def results(request: HttpRequest, record_id: UUID) -> PhiResponse:
         response=response,
         target_kind="record",
         target_id=record_id,
-        facts={"what": "summary", "entities": found.entities},
+        facts={"what": "summary", "entities": view.findings.entities},
     )
 
 

@@ -31,6 +31,7 @@ SECONDS: dict[str, int] = {
     "acceptance-reuse": 22,
     "acceptance-budgets": 22,
     "file-formats": 22,
+    "results-story": 20,
     "later-totals": 20,
     "exports": 20,
     "acceptance-record-batches": 16,

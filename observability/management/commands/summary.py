@@ -18,12 +18,8 @@ from medproc.printable import printable
 from observability.audit.actor import command_line
 from observability.audit.log import READ_PHI, record
 from observability.drilldown.lookup import SHORTEST, IdError, locate
-from observability.phi.clinical_summary import (
-    LIST_TITLES,
-    ClinicalSummary,
-    ListEntry,
-    clinical_summary,
-)
+from observability.phi.clinical_summary import ClinicalSummary, clinical_summary
+from observability.phi.list_entries import LIST_TITLES, ListEntry
 from pipeline.core.labels import counted
 from pipeline.management.plain_command import PlainCommand
 

@@ -68,6 +68,19 @@
       IMAGE, (whole, head, id) => document.getElementById(id) ? head : whole,
     );
   });
+  // On a phone the lines of a page are wider than the screen: show the marked quote first.
+  const showQuote = () => {
+    for (const lines of all(".v-lines")) {
+      const box = lines.querySelector(".r-box")?.getBoundingClientRect();
+      if (!box) continue;
+      const frame = lines.getBoundingClientRect();
+      const spare = (inner, outer) => Math.max(16, (outer - inner) / 2);
+      lines.scrollLeft += box.left - frame.left - spare(box.width, frame.width);
+      lines.scrollTop += box.top - frame.top - spare(box.height, frame.height);
+    }
+  };
+  document.addEventListener("htmx:afterSettle", showQuote);
+  showQuote();
   // An image that could not be drawn is not kept.
   document.addEventListener("error", (event) => {
     if (event.target.matches?.("image[hx-preserve]")) event.target.removeAttribute("id");
