@@ -6,7 +6,7 @@ Reading takes two statements, whatever the number of entities.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -46,6 +46,8 @@ class EnrichedView:
     """Whether Pass 2 has a row of the entity; a shortlist may exist before Pass 2."""
     attributes: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Labels with words."""
+    stored: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The attributes as the database has them."""
     code: str = ""
     """`system|code`; "" without a code."""
     display: str = ""
@@ -87,6 +89,7 @@ def _enriched(row: EnrichedEntity | None, candidates: Sequence[CodeCandidate]) -
     return EnrichedView(
         is_enriched=True,
         attributes=attribute_words(row.category, row.attributes),
+        stored=row.attributes,
         code=token,
         display=row.code_display or "",
         shortlist=shortlist,

@@ -11,9 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef
-
-from pipeline.models import Entity, NarrativeResult, NarrativeSentence
+from pipeline.models import Entity, NarrativeSentence
 from pipeline.models.outdated import StaleResults
 
 WHOLE_RECORD = "record"
@@ -61,13 +59,15 @@ class NarrativePlace:
 
 def narrative_places(shell_file_id: UUID) -> list[NarrativePlace]:
     """Return the narratives that have a sentence, the record's own first, in one statement."""
-    told = NarrativeSentence.objects.filter(narrative=OuterRef("pk"))
-    rows = NarrativeResult.objects.filter(
-        Exists(told), processing_session__shell_file_id=shell_file_id
-    ).order_by("narrative_index")
+    rows = (
+        NarrativeSentence.objects.filter(shell_file_id=shell_file_id)
+        .order_by("narrative__narrative_index")
+        .values_list("narrative_id", "narrative__healthcare_encounter_id")
+        .distinct()
+    )
     found = [
         NarrativePlace(narrative_id=narrative, encounter_id=encounter)
-        for narrative, encounter in rows.values_list("id", "healthcare_encounter_id")
+        for narrative, encounter in rows
     ]
     return sorted(found, key=lambda each: each.encounter_id is not None)
 

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from observability.actions.reviews import reviewer_names
+from observability.phi.attribute_fields import attribute_fields
 from observability.phi.review_fields import FormField, correction_fields
 from observability.phi.review_words import REASONS, VERDICTS, ReviewMark, mark_of
 from observability.phi.source import SourceView, source_view
@@ -32,6 +33,7 @@ from pipeline.models import (
     selectors,
 )
 from pipeline.operations.review import queue
+from pipeline.operations.review.fields import PRINTED
 from pipeline.operations.review.priority import PriorityPart, explained
 from pipeline.operations.review.rounds import OrderedEntity, in_order
 
@@ -125,6 +127,8 @@ class ReviewPage:
     selected: ReviewRow | None = field(repr=False)
     source: SourceView | None = field(repr=False)
     fields: Sequence[FormField] = field(repr=False)
+    attribute_fields: Sequence[FormField] = field(repr=False)
+    """The structured attributes; empty without attributes."""
     decisions: Sequence[PastDecision] = field(repr=False)
     encounters: Sequence[ReviewEncounter] = field(repr=False)
     before: str
@@ -137,6 +141,11 @@ class ReviewPage:
     part_after: str
     images: Sequence[NextImage]
     """Loaded in advance: the page of the next entity, and the page of the last decision."""
+
+    @property
+    def has_changed_attribute(self) -> bool:
+        """Whether a refused form changed an attribute, so that its fields are open again."""
+        return any(each.value != each.was for each in self.attribute_fields)
 
     @property
     def is_open(self) -> bool:
@@ -241,6 +250,7 @@ def review_page(
         selected=selected,
         source=source,
         fields=_fields(selected, source, posted),
+        attribute_fields=_attribute_fields(selected, source, posted),
         decisions=[_past(each, names) for each in decisions],
         encounters=_encounters(record_id),
         before=_id(order, at - 1),
@@ -339,6 +349,17 @@ def _fields(
         has_attributes=bool(later and later.is_enriched),
         posted=posted,
     )
+
+
+def _attribute_fields(
+    selected: ReviewRow | None, source: SourceView | None, posted: Mapping[str, str] | None
+) -> list[FormField]:
+    later = source.each.later if source else None
+    if selected is None or later is None or not later.is_enriched:
+        return []
+    entity = selected.entity
+    printed = {name: getattr(entity, name) for name in PRINTED}
+    return attribute_fields(entity.category, later.stored, printed, posted)
 
 
 def _decisions(selected: ReviewRow | None) -> list[ReviewDecision]:

@@ -14,6 +14,7 @@ from observability.phi.enriched import Offered
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import Encounter, Entity, Page
 from pipeline.models.assertions import Certainty, Experiencer, MedicationStatus, Temporality
+from pipeline.operations.review.attribute_changes import PREFIX
 from pipeline.operations.review.decisions import MissedEntity
 from pipeline.operations.review.fields import PRINTED
 
@@ -90,7 +91,7 @@ def changes_of(posted: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields that the reviewer changed; an emptied field is None."""
     changed = {
         name: posted[name].strip()
-        for name in (*PRINTED, "code")
+        for name in (*PRINTED, "code", *(each for each in posted if each.startswith(PREFIX)))
         if name in posted and posted[name].strip() != posted.get(f"was_{name}", "").strip()
     }
     if not changed:

@@ -132,6 +132,8 @@ def source(request: HttpRequest, record_id: UUID, entity_id: UUID) -> PhiRespons
             record_id=record_id,
             image=f"{image}?shown={shown_by}",
         )
+    # The panel is a part of the results, so the address stays that of the results.
+    response["HX-Push-Url"] = "false"
     return PhiResponse(
         response=response,
         target_kind="record",

@@ -17,6 +17,7 @@ from pipeline.models import (
     Entity,
     NarrativeResult,
     NarrativeSentence,
+    Page,
     RecordListItem,
     Session,
     ZoneResult,
@@ -64,6 +65,13 @@ def a_wide_record(*, entries: int = 45, encounters: int = 30, results: int = 20)
     )  # fmt: skip
     rows = _Rows(found, job.shell_file.patient_id)
     Encounter.objects.bulk_create(rows.encounters)
+    Page.objects.bulk_create(
+        Page(
+            shell_file_id=found.record_id, page_number=number, text=f"page {number}",
+            source="text_layer", width=612, height=792,
+        )
+        for number in range(1, encounters + 1)
+    )  # fmt: skip
     ZoneResult.objects.bulk_create([rows.zone])
     Entity.objects.bulk_create(rows.entities.values())
     EnrichedEntity.objects.bulk_create(rows.enriched())

@@ -68,7 +68,7 @@
       IMAGE, (whole, head, id) => document.getElementById(id) ? head : whole,
     );
   });
-  // On a phone the lines of a page are wider than the screen: show the marked quote first.
+  // The lines of a page can be wider than their frame: show the marked quote first.
   const showQuote = () => {
     for (const lines of all(".v-lines")) {
       const box = lines.querySelector(".r-box")?.getBoundingClientRect();

@@ -19,15 +19,19 @@ from pydantic import ValidationError
 from pipeline.clinical.attributes import ATTRIBUTES
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.structurers import structured
-from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.models import Code, EnrichedEntity, Entity, SystemKey
-from pipeline.models.fields import storable
+from pipeline.operations.review.attribute_changes import (
+    LONGEST,
+    PREFIX,
+    first_mistake,
+    invalid,
+    one_line,
+    with_changes,
+)
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.pass2.grounding import of_pass1
 from pipeline.transitions.review_decisions import Change
 
-LONGEST = 2_000
-"""Most characters of a corrected text, as of a quote."""
 PRINTED = (
     "name", "value", "unit", "reference_range", "abnormal_flag", "strength", "dose",
     "previous_dose", "route", "frequency", "status", "step", "reaction", "entity_date", "negated",
@@ -73,25 +77,25 @@ def correction(
 ) -> Correction:
     """Validate the wanted values of an entity, by field.
 
-    A field is a name of `PRINTED`, `attributes.<name>` or `code`; None empties a field. Raises
+    A field is a name of `PRINTED`, an `attributes.<path>` or `code`; None empties a field. Raises
     UserError (VALUE_INVALID) for an unknown field, a wrong value, or a request without a change.
     """
     if not asked:
-        raise _invalid("name the fields to correct, with their values")
+        raise invalid("name the fields to correct, with their values")
     printed = {name: value for name, value in asked.items() if name in PRINTED}
     others = asked.keys() - printed.keys()
     unknown = sorted(each for each in others if not _is_of_pass2(each))
     if unknown:
-        raise _invalid(f"{unknown[0]!r} is no field that can be corrected")
+        raise invalid(f"{unknown[0]!r} is no field that can be corrected")
     if others and enriched is None:
-        raise _invalid("the entity has no attributes yet; correct its printed fields")
+        raise invalid("the entity has no attributes yet; correct its printed fields")
     columns = _printed(entity, printed)
     corrected = _facts(entity, columns)
     attributes: dict[str, Any] = dict(enriched.attributes) if enriched else {}
     code = _code_of(enriched)
     if enriched is not None:
         attributes = _attributes_again(corrected, attributes, columns)
-        attributes = _with_attributes(entity.category, attributes, asked)
+        attributes = with_changes(corrected, attributes, asked)
         # A code was chosen for the old name.
         code = None if "name" in columns and "code" not in asked else code
         if "code" in asked:
@@ -113,17 +117,17 @@ def correction(
                 "code_display": code and code["display"],
             }
     if not changes:
-        raise _invalid("the entity has these values already; accept the entity instead")
+        raise invalid("the entity has these values already; accept the entity instead")
     return Correction(changes=tuple(changes), entity=columns, enriched=written)
 
 
 def added_columns(category: str, name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Validate the printed fields of an entity that a reviewer adds. Raises UserError."""
     if category not in ATTRIBUTES:
-        raise _invalid(f"the category is one of {', '.join(ATTRIBUTES)}")
+        raise invalid(f"the category is one of {', '.join(ATTRIBUTES)}")
     unknown = sorted(set(asked) - set(PRINTED))
     if unknown:
-        raise _invalid(f"{unknown[0]!r} is no printed field of an entity")
+        raise invalid(f"{unknown[0]!r} is no printed field of an entity")
     return _printed(Entity(category=category, quote=name, page_number=1), {**asked, "name": name})
 
 
@@ -134,9 +138,9 @@ def added_attributes(entity: Entity) -> dict[str, Any]:
 
 def _printed(entity: Entity, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that change, validated by the model of a reply."""
-    wanted = {name: _text(name, value) for name, value in asked.items()}
+    wanted = {name: one_line(name, value) for name, value in asked.items()}
     if wanted.get("status") is not None and entity.category != "medication":
-        raise _invalid("only a medication has a status")
+        raise invalid("only a medication has a status")
     known = {name: _plain(getattr(entity, name)) for name in PRINTED}
     reply = {_REPLY_NAMES.get(k, k): v for k, v in {**known, **wanted}.items()}
     try:
@@ -149,7 +153,7 @@ def _printed(entity: Entity, asked: Mapping[str, Any]) -> dict[str, Any]:
             }
         )
     except ValidationError as error:
-        raise _invalid(f"{_first(error)} has no permitted value") from None
+        raise invalid(f"{first_mistake(error)} has no permitted value") from None
     columns: dict[str, Any] = {}
     for name in wanted:
         value = getattr(found, _REPLY_NAMES.get(name, name))
@@ -160,41 +164,13 @@ def _printed(entity: Entity, asked: Mapping[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def _text(name: str, value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    words = storable(value).strip()
-    if len(words) > LONGEST or any(not each.isprintable() for each in words):
-        raise _invalid(f"{name}: give one printable line of at most {LONGEST} characters")
-    return words or None
-
-
 def _day(value: str | None) -> date | None:
     if value is None:
         return None
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise _invalid("entity_date: give a day as 2026-01-31") from None
-
-
-def _with_attributes(
-    category: str, attributes: Mapping[str, Any], asked: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the attributes with the wanted ones, validated by the model of the category."""
-    wanted = {
-        name.partition(".")[2]: value
-        for name, value in asked.items()
-        if name.startswith("attributes.")
-    }
-    if not wanted:
-        return dict(attributes)
-    model = ATTRIBUTES[category]
-    try:
-        built = model.model_validate({**attributes, **wanted})
-    except ValidationError as error:
-        raise _invalid(f"attributes.{_first(error)} has no permitted value") from None
-    return built.model_dump(mode="json", exclude_none=True)
+        raise invalid("entity_date: give a day as 2026-01-31") from None
 
 
 def _attributes_again(
@@ -257,27 +233,18 @@ def _code(asked: Any) -> dict[str, Any] | None:
         return None
     system, _, code = str(asked).partition("|")
     if system not in SystemKey.values:
-        raise _invalid(f"code: give SYSTEM|CODE, with a system of {', '.join(SystemKey.values)}")
+        raise invalid(f"code: give SYSTEM|CODE, with a system of {', '.join(SystemKey.values)}")
     known = Code.objects.filter(system_id=system, code=code).values_list("display", flat=True)
     display = known.first()
     if display is None:
-        raise _invalid(f"code: the loaded codes of {system} do not have this code")
+        raise invalid(f"code: the loaded codes of {system} do not have this code")
     return {"system": system, "code": code, "display": display}
 
 
 def _is_of_pass2(name: str) -> bool:
-    return name == "code" or name.startswith("attributes.")
+    return name == "code" or name.startswith(PREFIX)
 
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON holds it."""
     return json.loads(json.dumps(value, cls=DjangoJSONEncoder))
-
-
-def _first(error: ValidationError) -> str:
-    """Return the field of the first mistake, never its value."""
-    return ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
-
-
-def _invalid(message: str) -> UserError:
-    return UserError(message, code=UserErrorCode.VALUE_INVALID)

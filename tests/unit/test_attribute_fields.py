@@ -1,0 +1,58 @@
+"""The form of a correction has each attribute that a person can judge, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from observability.phi.attribute_fields import attribute_fields
+from pipeline.clinical.attributes import ATTRIBUTES
+from pipeline.clinical.facts import EntityFacts
+from pipeline.operations.review.attribute_changes import COMPUTED, PRINTED_BY, with_changes
+
+PRINTED = {"value": "5", "dose": "5 mg", "frequency": "daily", "reference_range": "1-2",
+           "strength": "5 mg", "previous_dose": "4 mg"}  # fmt: skip
+COMPUTED_NAMES = {name for names in COMPUTED.values() for name in names}
+OF_THE_PAGE = {"printed_route", "printed_onset", "printed_flag"}
+
+
+def _lab(value: str) -> EntityFacts:
+    return EntityFacts(
+        key="e1", category="lab", name="glucose", quote="glucose", page=1, value=value
+    )
+
+
+@pytest.mark.parametrize("category", ATTRIBUTES)
+def test_each_attribute_is_a_field_unless_it_is_computed_or_printed(category: str) -> None:
+    lists = {"strength": [{"printed": "5 mg"}], "components": [{"printed": "5"}]}
+    model = ATTRIBUTES[category]
+    stored = {name: rows for name, rows in lists.items() if name in model.model_fields}
+
+    names = {each.name.split(".")[1] for each in attribute_fields(category, stored, PRINTED)}
+
+    assert names == set(model.model_fields) - COMPUTED_NAMES - OF_THE_PAGE
+
+
+def test_an_attribute_without_printed_words_has_no_field() -> None:
+    names = {each.name for each in attribute_fields("medication", {}, {})}
+
+    assert not [name for name in names if name.split(".")[1] in PRINTED_BY]
+
+
+def test_a_new_number_has_the_printed_words_of_its_entity() -> None:
+    of = _lab("5,4")
+
+    changed = with_changes(of, {}, {"attributes.value.number": "5.4", "attributes.value.unit": "%"})
+
+    assert changed == {"value": {"printed": "5,4", "number": "5.4", "unit": "%"}}
+
+
+def test_computed_values_go_with_their_source_unless_the_source_is_another() -> None:
+    value = {"printed": "5", "number": "5", "unit": "mg/dL"}
+    stored = {"value": value, "converted": {"printed": "5", "number": "9"}, "computed_flag": "H"}
+    of = _lab("5")
+
+    by_value = with_changes(of, stored, {"attributes.value.number": "6"})
+    by_day = with_changes(of, stored, {"attributes.effective": "2024-05-02"})
+
+    assert by_value == {"value": {**value, "number": "6"}}
+    assert by_day == {**stored, "effective": "2024-05-02"}
