@@ -169,6 +169,7 @@ def test_a_text_box_that_shows_nothing_is_hidden(page: Reading, drawing: str) ->
         box(paragraph(UNSEEN), at=300_000),
         shape(IN_WHITE, "width:100pt;height:20pt", 'fillcolor="#1f4e79"'),
         shape(paragraph(UNSEEN), "margin-left:20pt;width:100pt;height:20pt"),
+        shape(paragraph(UNSEEN), "left:20000;top:-9000;width:3000;height:1"),
     ],
 )
 def test_a_text_box_on_the_page_is_read(page: Reading, drawing: str) -> None:
@@ -237,6 +238,62 @@ def test_a_style_is_followed_to_its_last_base(page: Reading) -> None:
     found = page(runs(SEEN, run(UNSEEN, '<w:rStyle w:val="S0"/>')), styles=styles)
 
     assert found == ("Aspirin", (HIDDEN_TEXT,))
+
+
+BOX = (
+    "<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val='{}'/></w14:checkbox></w:sdtPr>"
+    "<w:sdtContent><w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r></w:sdtContent></w:sdt>"
+)
+WORD_ART = (
+    "<w:r><w:pict><v:shape style='visibility:hidden'><v:textpath string='Warfarin'/></v:shape>"
+    "</w:pict></w:r>"
+)
+LIST = (
+    "<w:r><w:rPr><w:vanish/></w:rPr><w:fldChar w:fldCharType='begin'><w:ffData><w:ddList>"
+    "<w:listEntry w:val='Warfarin'/></w:ddList></w:ffData></w:fldChar></w:r>"
+    "<w:r><w:fldChar w:fldCharType='end'/></w:r>"
+)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        BOX.format(1, "<w:vanish/>", "☒"),
+        LIST,
+        '<w:r><w:rPr><w:vanish/></w:rPr><w:footnoteReference w:id="2"/></w:r>',
+        shape(paragraph(UNSEEN), "width:9pt;height:9pt").replace(
+            "<w:r>", "<w:r><w:rPr><w:vanish/></w:rPr>", 1
+        ),
+        WORD_ART,
+    ],
+)
+def test_a_hidden_run_hides_whatever_it_holds(page: Reading, hidden: str) -> None:
+    notes = f'<w:footnote w:id="2">{paragraph(UNSEEN)}</w:footnote>'
+
+    assert page(runs(SEEN, hidden), footnotes=notes) == ("Aspirin", (HIDDEN_TEXT,))
+
+
+def test_the_hidden_number_of_a_list_is_no_text(page: Reading) -> None:
+    level = (
+        '<w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val="Warfarin 5 mg"/>{}</w:lvl>'
+    )
+    numbering = (
+        f'<w:abstractNum w:abstractNumId="0">{level.format("<w:rPr><w:vanish/></w:rPr>")}'
+        '</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'
+    )
+    place = '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>'
+
+    assert page(paragraph("Aspirin", place), numbering=numbering) == ("Aspirin", ())
+
+
+@pytest.mark.parametrize(
+    ("state", "sign", "read"),
+    [(1, "☐", "[ ]"), (0, "☒", "[x]"), (1, "☒", "[x]"), (0, "☐", "[ ]"), (1, "●", "[x]")],
+)
+def test_a_check_box_is_read_as_its_sign_on_the_page(
+    page: Reading, state: int, sign: str, read: str
+) -> None:
+    assert page(runs(BOX.format(state, "", sign), run(" Fever"))) == (f"{read} Fever", ())
 
 
 @pytest.mark.parametrize(

@@ -126,3 +126,34 @@ def test_words_of_a_cell_that_show_nothing_are_left_out(
 )
 def test_words_of_a_cell_on_the_page_are_read(page: Reading, body: str) -> None:
     assert page(body) == ("Aspirin\nWarfarin\tx", ())
+
+
+def field_of(form: str, look: str = "") -> str:
+    inside = rf"FORMCHECKBOX {{\*\formfield{{{form}{{\*\ffname Check1}}}}}}"
+    return rf"{{{look}\field{{\*\fldinst {{{inside}}}}}{{\fldrslt x}}}} Fever\par"
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"),
+    [
+        (r"\fftype1\ffres1\ffdefres0", "[x]"),
+        (r"\fftype1\ffres0\ffdefres1", "[ ]"),
+        (r"\fftype1\ffres25\ffdefres1", "[x]"),
+        (r"\fftype1\ffres25\ffdefres0", "[ ]"),
+        (r"\fftype1", "[ ]"),
+        (r"\fftype2\ffres1{\*\ffl Never}{\*\ffl Former}{\*\ffl Current}", "Former"),
+        (r"\fftype2\ffres25\ffdefres0{\*\ffl Never}{\*\ffl Former}", "Never"),
+    ],
+)
+def test_the_fields_of_a_form_are_read(page: Reading, form: str, shown: str) -> None:
+    assert page(field_of(form)) == (f"Aspirin {shown} Fever", ())
+
+
+def test_a_hidden_field_of_a_form_is_left_out(page: Reading) -> None:
+    text, warnings = page(field_of(r"\fftype1\ffres1", r"\v"))
+
+    assert (text.split(), warnings) == (["Aspirin", "Fever"], (HIDDEN_TEXT,))
+
+
+def test_the_note_of_a_hidden_sign_is_hidden(page: Reading) -> None:
+    assert page(r"{\v 1{\footnote\pard\plain Warfarin\par}}\par") == ("Aspirin", (HIDDEN_TEXT,))

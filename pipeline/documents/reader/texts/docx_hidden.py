@@ -12,7 +12,8 @@ from .unseen_limits import LEAST_TWIPS, LETTER, MARGIN
 _LEAST_EMU, _LEAST_POINTS = 25_400, 2.0
 _EMU_OF_TWIP = 635
 _STYLE = re.compile(r"([a-z-]+):\s*(-?[\d.]+|hidden)(pt|in|px|mm|cm)?")
-_POINTS = {"pt": 1.0, "in": 72.0, "px": 0.75, "mm": 72 / 25.4, "cm": 72 / 2.54, None: 1.0}
+_NUMBER = re.compile(r"-?\d+(?:\.\d*)?")
+_POINTS = {"pt": 1.0, "in": 72.0, "px": 0.75, "mm": 72 / 25.4, "cm": 72 / 2.54}
 Page = tuple[int, int]
 """Width and height of the largest page of the file, in twips."""
 
@@ -86,10 +87,11 @@ def is_unseen_shape(shape: Element, page: Page) -> bool:
     found = {m[1]: m for m in _STYLE.finditer(shape.get("style", "").lower())}
     if "visibility" in found and found["visibility"][2] == "hidden":
         return True
+    # A number without a unit counts in the coordinates of the group around the shape.
     points = {
-        name: float(m[2]) * _POINTS[m[3]]
+        name: float(m[2]) * _POINTS.get(m[3], 0.0)
         for name, m in found.items()
-        if m[2].strip("-.") and m[2].count(".") < 2 and m[2] != "hidden"
+        if _NUMBER.fullmatch(m[2]) and (m[3] or float(m[2]) == 0)
     }
     for axis, (size, *places) in enumerate(
         (("width", "margin-left", "left"), ("height", "margin-top", "top"))

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from .docx_styles import value
+from .docx_styles import PAPER, look_of, value
 from .symbol_fonts import in_unicode, is_symbol
 
 _PLACE = re.compile(r"%([1-9])")
@@ -74,6 +74,8 @@ class DocxNumbering:
 def _level(element: Element) -> _Level:
     form = value(element.find("w.numFmt")) or "decimal"
     text = value(element.find("w.lvlText"))
+    if look_of(element.find("w.rPr")).is_unseen(PAPER):
+        form = "none"
     fonts = element.find("w.rPr/w.rFonts")
     font = (fonts.get("w.ascii") or "") if fonts is not None else ""
     if form == "bullet":

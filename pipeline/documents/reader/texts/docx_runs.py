@@ -52,6 +52,11 @@ _WRAPPERS = frozenset(
         "w.moveTo",
     ]
 )
+#: What a run can hold besides letters.
+_HOLDERS = frozenset(
+    ["w.footnoteReference", "w.endnoteReference", "w.drawing", "w.pict", "w.object"]
+)
+_SIGNS_OF_BOX = {**dict.fromkeys("☐□", False), **dict.fromkeys("☒☑✓✔✗✘", True)}
 _SIGNS = {"w.tab": "\t", "w.ptab": "\t", "w.cr": "\n", "w.noBreakHyphen": "-"}
 _SIZE = re.compile(r"(width|height):\s*([\d.]+)(pt|in|px)?")
 _POINTS = {"pt": 1.0, "in": 72.0, "px": 0.75, None: 1.0}
@@ -149,14 +154,21 @@ class RunReader:
 
     def _control(self, each: Element, flow: Flow, base: DocxLook, ground: Grounds) -> None:
         box = each.find("w.sdtPr/w14.checkbox/w14.checked")
-        if box is not None:
-            self.account(each)
-            ticked = is_on(box.get("w14.val", "1"))
-            flow.runs.append(Run(text="[x]" if ticked else "[ ]"))
-            return
         content = each.find("w.sdtContent")
+        if box is None:
+            if content is not None:
+                self.read(content, flow, base, ground)
+            return
+        before = len(flow.runs)
         if content is not None:
             self.read(content, flow, base, ground)
+        shown = "".join(run.text for run in flow.runs[before:]).strip()
+        del flow.runs[before:]
+        if shown or content is None or not texts_in(content):
+            # The sign on the page counts, whatever the state of the control says.
+            ticked = is_on(box.get("w14.val", "1"))
+            ticked = _SIGNS_OF_BOX.get(shown, ticked)
+            flow.runs.append(Run(text="[x]" if ticked else "[ ]"))
 
     def _run(self, run: Element, flow: Flow, base: DocxLook, ground: Grounds) -> None:
         properties = run.find("w.rPr")
@@ -170,7 +182,10 @@ class RunReader:
             elif each.tag == "w.br":
                 self._break(each, flow)
             elif each.tag in {"w.fldChar", "w.instrText"}:
-                self._field(each, flow)
+                self._field(each, flow, is_seen=not (flow.is_unseen or look.is_unseen(ground)))
+            elif each.tag in _HOLDERS and (flow.is_unseen or look.is_hidden):
+                self.account(each)
+                flow.warn(HIDDEN_TEXT)
             elif each.tag in {"w.footnoteReference", "w.endnoteReference"}:
                 self._note(each, flow)
             elif each.tag in {"w.drawing", "w.pict", "w.object"}:
@@ -217,15 +232,18 @@ class RunReader:
             flow.before += [Paragraph(runs=flow.runs), *flow.after, *flow.notes, PageBreak()]
             flow.runs, flow.after, flow.notes = [], [], []
 
-    def _field(self, each: Element, flow: Flow) -> None:
+    def _field(self, each: Element, flow: Flow, *, is_seen: bool) -> None:
         if each.tag == "w.instrText":
             if flow.fields and not flow.fields[-1].has_result:
                 flow.fields[-1].instruction += each.text or ""
             return
         kind = each.get("w.fldCharType")
         if kind == "begin":
-            if flow.shows():
-                flow.runs += _form_field(each)
+            shown = _form_field(each) if flow.shows() else []
+            if is_seen:
+                flow.runs += shown
+            elif shown:
+                flow.warn(HIDDEN_TEXT)
             flow.fields.append(_Field())
         elif kind == "separate" and flow.fields:
             last = flow.fields[-1]
@@ -274,6 +292,8 @@ class RunReader:
                 flow.after += self._boxes(part, flow, ground)
             elif part.tag == "a.t" and (part.text or "").strip():
                 flow.warn(PARTLY_READ)
+            elif part.tag == "v.textpath" and part.get("string") and is_unseen:
+                flow.warn(HIDDEN_TEXT)
             elif part.tag == "v.textpath" and part.get("string"):
                 flow.after.append(Paragraph(runs=[Run(text=part.get("string", ""))]))
             elif part.tag == "o.OLEObject":

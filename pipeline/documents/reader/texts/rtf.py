@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import replace
+from itertools import pairwise
 
 from .. import refusals
 from ..contrast import is_unseen
@@ -17,6 +18,7 @@ from .rtf_actions import ACTIONS
 from .rtf_tables import RowLook, RtfTable
 from .rtf_tokens import RtfToken, tokens_of
 from .rtf_words import (
+    CHECK_BOX,
     CODE_PAGES,
     DEEPEST,
     DESTINATIONS,
@@ -24,6 +26,7 @@ from .rtf_words import (
     HEADERS,
     LEAST_PICTURE,
     MUTE,
+    NO_STATE,
     PAGE_TWIPS,
     PICTURE_SIZE,
     PROPERTY,
@@ -56,6 +59,9 @@ class RtfReader:
         self.has_first_page = False
         self.default_font = 0
         self.instruction = ""
+        #: Type, state and entries of the form field in the open instruction.
+        self.form: dict[str, int] = {}
+        self.entries: list[int] = []
         #: Edges of the open shape in twips, and whether it is hidden.
         self.shape: dict[str, int] = {}
         self._property = ""
@@ -173,7 +179,8 @@ class RtfReader:
             self.look = replace(self.look, destination="")
         elif word == b"nesttableprops":
             self._outer_row = self.row
-        elif word == b"fldrslt" and self._is_page_field():
+        elif word == b"fldrslt" and (self.form.get("type") or self._is_page_field()):
+            self.form = {}
             kind = "skip"
         elif word == b"annotation":
             self.add(Warned(name=PARTLY_READ))
@@ -193,6 +200,7 @@ class RtfReader:
     def _begin_destination(self, kind: str) -> None:
         if kind == "fldinst":
             self.instruction = ""
+            self.form, self.entries = {}, []
         if kind == "sn":
             self._property = ""
         if kind in FLOWS:
@@ -201,9 +209,8 @@ class RtfReader:
             self._outer.append((self.blocks, self.paragraph, self.tables))
             self.blocks, self.paragraph, self.tables = [], Paragraph(), []
             is_frame = self.look.is_frame or kind.encode() in HEADERS
-            is_unseen = self.look.is_in_unseen_shape or (
-                kind == "shptxt" and self._is_unseen_shape()
-            )
+            is_unseen = self.look.is_in_unseen_shape or self.look.is_hidden
+            is_unseen = is_unseen or (kind == "shptxt" and self._is_unseen_shape())
             self.look = replace(
                 self.look,
                 in_table=False,
@@ -221,6 +228,8 @@ class RtfReader:
             share = size / PAGE_TWIPS
             if share >= LEAST_PICTURE:
                 self.add(Warned(name=PARTLY_READ, unread_share=min(1.0, share)))
+        if kind == "fldinst":
+            self._put_form_field()
         if kind not in FLOWS:
             return
         self.end_paragraph()
@@ -236,6 +245,24 @@ class RtfReader:
             self.end_paragraph(only_full=True)
             for block in found:
                 self.add(block)
+
+    def _put_form_field(self) -> None:
+        """Put what the form field of an instruction shows: a check box, or the chosen entry."""
+        if not self.form.get("type"):
+            return
+        state = self.form.get("state", NO_STATE)
+        state = self.form.get("default", 0) if state == NO_STATE else state
+        if self.form["type"] == CHECK_BOX:
+            shown = "[x]" if state else "[ ]"
+        else:
+            found = [self.instruction[a:b] for a, b in pairwise([*self.entries, None])]
+            shown = found[state].strip() if state < len(found) else ""
+        if not shown:
+            return
+        if self.look.is_deleted or self._is_unseen():
+            self.add_warning(TRACKED_CHANGES if self.look.is_deleted else HIDDEN_TEXT)
+        else:
+            self.paragraph.runs.append(Run(text=shown, struck=self.look.struck))
 
     # Text
 

@@ -99,6 +99,18 @@ def _moves(direction: int) -> Action:
     return act
 
 
+def _form(part: str) -> Action:
+    def act(rtf: RtfReader, number: int | None) -> None:
+        if rtf.look.destination == "fldinst":
+            rtf.form[part] = number or 0
+
+    return act
+
+
+def _form_entry(rtf: RtfReader, _: int | None) -> None:
+    rtf.entries.append(len(rtf.instruction))
+
+
 def _cell_ground(rtf: RtfReader, number: int | None) -> None:
     rtf.row.next_ground = number or 0
 
@@ -153,6 +165,10 @@ ACTIONS: dict[bytes, Action] = {
     b"clmrg": lambda rtf, _: rtf.row.join_next(),
     b"pard": _sets(in_table=False, depth=1, ground=0, is_clipped=False, is_aside=False),
     b"sl": _line_height,
+    b"fftype": _form("type"),
+    b"ffres": _form("state"),
+    b"ffdefres": _form("default"),
+    b"ffl": _form_entry,
     b"trrh": _row_height,
     b"clcbpat": _cell_ground,
     b"cldel": _cell_deleted,

@@ -37,6 +37,8 @@ DESTINATIONS = frozenset(
 )
 #: The text of a drawing of Word 6 → the text of a shape.
 SAME = {b"dptxbxtext": b"shptxt"}
+#: `\\fftype` of a check box, and the `\\ffres` of a field with its default.
+CHECK_BOX, NO_STATE = 1, 25
 #: A property of a shape: its name and its value.
 PROPERTY = frozenset({b"sn", b"sv"})
 MUTE = frozenset({"skip", "picture", "upr", "fldinst", "fonttbl", "colortbl", "sp", "sn", "sv"})
