@@ -79,7 +79,7 @@ def a_long_record() -> Job:
 
 
 @pytest.mark.slow(reason="writes 150,000 entities and exports them four times")
-@pytest.mark.xdist_group("exports")
+@pytest.mark.xdist_group("export-memory")
 @pytest.mark.timeout(3_000)
 def test_a_long_record_stays_within_the_memory(cloned_db: str, tmp_path: Path) -> None:
     job = a_long_record()

@@ -81,16 +81,22 @@ def _children(seen: str) -> list[int]:
     return [int(number) for number in re.findall(r": process (\d+), log ", seen)]
 
 
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Provide a data folder; the first start fills it, and later starts find it filled."""
+    folder = tmp_path_factory.mktemp("up") / "var"
+    yield folder
+    shutil.rmtree(places.places_of(folder).base, ignore_errors=True)
+
+
 @pytest.fixture
-def everything(tmp_path: Path) -> Iterator[_Up]:
-    started = _Up(tmp_path / "var")
+def everything(data_dir: Path) -> Iterator[_Up]:
+    started = _Up(data_dir)
     yield started
     if started.process.poll() is None:
         started.process.terminate()
     started.process.communicate(timeout=PATIENCE_S)
-    found = places.places_of(tmp_path / "var")
-    embedded.down(found)
-    shutil.rmtree(found.base, ignore_errors=True)
+    embedded.down(places.places_of(data_dir))
 
 
 def test_up_serves_the_console_and_one_interrupt_ends_it_all(everything: _Up) -> None:

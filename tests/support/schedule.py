@@ -8,13 +8,14 @@ from __future__ import annotations
 import pytest
 
 SECONDS: dict[str, int] = {
+    "export-memory": 200,
+    "supervisor": 120,
     "acceptance-reuse-kills": 90,
     "fault-matrix": 80,
     "acceptance-crashes": 75,
     "acceptance-chaos": 73,
     "acceptance-scenarios": 63,
     "browser": 60,
-    "supervisor": 50,
     "acceptance-outage": 45,
     "review-story": 40,
     "splitting": 40,
