@@ -134,6 +134,17 @@ def test_coded_entries_alone_and_deleted_parts_are_reported(
     assert not any("Warfarin" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    "section",
+    [
+        "<title>ALLERGIES</title><text nullFlavor='NI'/>",
+        "<title>ALLERGIES</title><text nullFlavor='X'/>",
+    ],
+)
+def test_a_narrative_with_a_null_flavor_says_so(tmp_path: Path, section: str) -> None:
+    assert page_of(tmp_path, section) == (["ALLERGIES", "No information"], ())
+
+
 def test_each_patient_of_a_document_is_printed(tmp_path: Path) -> None:
     other = (
         "<recordTarget><patientRole><patient><name><given>Omar</given><family>Voss</family></name>"

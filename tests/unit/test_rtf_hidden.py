@@ -157,3 +157,23 @@ def test_a_hidden_field_of_a_form_is_left_out(page: Reading) -> None:
 
 def test_the_note_of_a_hidden_sign_is_hidden(page: Reading) -> None:
     assert page(r"{\v 1{\footnote\pard\plain Warfarin\par}}\par") == ("Aspirin", (HIDDEN_TEXT,))
+
+
+SHEET = r"{\stylesheet{\s1\v Hid;}{\*\cs10 \additive\v Hid;}{\s2 Seen;}{\*\cs11 Seen;}}"
+
+
+@pytest.mark.parametrize(
+    ("body", "is_read"),
+    [
+        (r"\par\pard\plain \s1 Warfarin\par", False),
+        (r"{\cs10 Warfarin}\par", False),
+        (r"\par\pard\s1\v0 Warfarin\par", True),
+        (r"\par\pard\s1\pard Warfarin\par", True),
+        (r"\par\pard\plain \s2 {\cs11 Warfarin}\par", True),
+        (r"{\cs10 }Warfarin\par", True),
+    ],
+)
+def test_words_of_a_hidden_style_are_left_out(page: Reading, body: str, is_read: bool) -> None:
+    text, warnings = page(SHEET + body)
+
+    assert ("Warfarin" in text, HIDDEN_TEXT in warnings) == (is_read, not is_read)

@@ -91,7 +91,7 @@ def _sections(parent: Element) -> Iterator[Block]:
         text = section.find("cda.text")
         narrative = list(_blocks(text)) if text is not None else []
         yield from narrative
-        flavor = section.get("nullFlavor")
+        flavor = section.get("nullFlavor") or (text.get("nullFlavor") if text is not None else None)
         if flavor and not narrative:
             yield from _line("", _ABSENT.get(flavor, "no information").capitalize())
         elif not narrative and section.find("cda.entry") is not None:

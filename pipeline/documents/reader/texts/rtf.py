@@ -59,6 +59,9 @@ class RtfReader:
         self.has_first_page = False
         self.default_font = 0
         self.instruction = ""
+        #: The style that the open sheet defines: its control word and number.
+        self.style: tuple[str, int] = ("s", 0)
+        self.hidden_styles: set[tuple[str, int]] = set()
         #: Type, state and entries of the form field in the open instruction.
         self.form: dict[str, int] = {}
         self.entries: list[int] = []
@@ -165,7 +168,7 @@ class RtfReader:
         """Begin a destination; return whether the word is one."""
         starred, self._is_starred = self._is_starred, False
         kind = ""
-        if self.look.destination in {"skip", "picture", "fldinst"}:
+        if self.look.destination in {"skip", "picture", "fldinst", "stylesheet"}:
             return False
         if self.look.destination in {"fonttbl", "colortbl"}:
             kind = "skip" if starred or word == b"falt" else ""
@@ -308,6 +311,8 @@ class RtfReader:
             return
         if look.destination == "fldinst":
             self.instruction += text
+        if look.destination == "stylesheet" and look.is_hidden:
+            self.hidden_styles.add(self.style)
         if look.destination == "sn":
             self._property += text
         elif look.destination == "sv" and self._property.strip() == "fHidden":
@@ -332,6 +337,8 @@ class RtfReader:
 
     def _is_unseen(self) -> bool:
         look = self.look
+        if look.has_hidden_paragraph or look.has_hidden_letters:
+            return True
         if look.is_hidden or look.is_squeezed or look.half_points < 4:
             return True
         if look.is_clipped or look.is_aside or look.is_in_unseen_shape:

@@ -55,7 +55,8 @@ def _plain(rtf: RtfReader, _: int | None) -> None:
         destination=kept.destination, in_table=kept.in_table, depth=kept.depth,
         skips_unicode=kept.skips_unicode, font=rtf.default_font, ground=kept.ground,
         opened=kept.opened, is_frame=kept.is_frame, is_clipped=kept.is_clipped,
-        is_aside=kept.is_aside, is_in_unseen_shape=kept.is_in_unseen_shape,
+        is_aside=kept.is_aside, has_hidden_paragraph=kept.has_hidden_paragraph,
+        is_in_unseen_shape=kept.is_in_unseen_shape,
     )  # fmt: skip
 
 
@@ -97,6 +98,25 @@ def _moves(direction: int) -> Action:
         rtf.look = replace(rtf.look, shift=direction if by else 0, is_squeezed=is_far)
 
     return act
+
+
+def _style(word: str, name: str) -> Action:
+    """Name the style that a sheet defines, or hide text if its style is hidden."""
+
+    def act(rtf: RtfReader, number: int | None) -> None:
+        key = (word, number or 0)
+        if rtf.look.destination == "stylesheet":
+            rtf.style = key
+        else:
+            rtf.look = replace(rtf.look, **{name: key in rtf.hidden_styles})  # type: ignore[arg-type]
+
+    return act
+
+
+def _hides(rtf: RtfReader, number: int | None) -> None:
+    rtf.look = replace(rtf.look, is_hidden=number != 0)
+    if number == 0:
+        rtf.look = replace(rtf.look, has_hidden_paragraph=False, has_hidden_letters=False)
 
 
 def _form(part: str) -> Action:
@@ -163,7 +183,16 @@ ACTIONS: dict[bytes, Action] = {
     b"cellx": lambda rtf, number: rtf.row.edge(number or 0),
     b"clvmrg": lambda rtf, _: rtf.row.join_next(),
     b"clmrg": lambda rtf, _: rtf.row.join_next(),
-    b"pard": _sets(in_table=False, depth=1, ground=0, is_clipped=False, is_aside=False),
+    b"pard": _sets(
+        in_table=False,
+        depth=1,
+        ground=0,
+        is_clipped=False,
+        is_aside=False,
+        has_hidden_paragraph=False,
+    ),
+    b"s": _style("s", "has_hidden_paragraph"),
+    b"cs": _style("cs", "has_hidden_letters"),
     b"sl": _line_height,
     b"fftype": _form("type"),
     b"ffres": _form("state"),
@@ -185,7 +214,7 @@ ACTIONS: dict[bytes, Action] = {
     b"intbl": _sets(in_table=True),
     b"itap": _counts("depth", 1),
     b"plain": _plain,
-    b"v": _switches("is_hidden"),
+    b"v": _hides,
     b"webhidden": _switches("is_hidden"),
     b"deleted": _switches("is_deleted"),
     b"revised": lambda rtf, _: rtf.add_warning(TRACKED_CHANGES),

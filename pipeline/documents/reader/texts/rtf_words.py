@@ -24,7 +24,7 @@ SIGNS = {
 }  # fmt: skip
 SYMBOLS = {b"~": "\xa0", b"_": "-", b"{": "{", b"}": "}", b"\\": "\\", b"\t": "\t"}
 SKIPPED = frozenset(
-    b"stylesheet info generator objdata nonshppict atnid atnauthor xe tc txe rxe"
+    b"info generator objdata nonshppict atnid atnauthor xe tc txe rxe"
     b" listtable listoverridetable revtbl filetbl bkmkstart bkmkend pntxta pntxtb nonesttables"
     b" template themedata datastore xmlnstbl colorschememapping latentstyles pgptbl rsidtbl"
     b" mmathPr shprslt ftnsep ftnsepc aftnsep aftnsepc ftncn aftncn private".split()
@@ -33,7 +33,7 @@ SKIPPED = frozenset(
 READ = frozenset(b"shppict shptxt nesttableprops ud pn listtext shpinst do".split())
 PICTURE_SIZE = frozenset({b"picwgoal", b"pichgoal"})
 DESTINATIONS = frozenset(
-    {b"fonttbl", b"colortbl", b"sp", b"footnote", b"shptxt", b"upr", b"fldinst"}
+    {b"fonttbl", b"colortbl", b"stylesheet", b"sp", b"footnote", b"shptxt", b"upr", b"fldinst"}
 )
 #: The text of a drawing of Word 6 → the text of a shape.
 SAME = {b"dptxbxtext": b"shptxt"}
@@ -41,7 +41,9 @@ SAME = {b"dptxbxtext": b"shptxt"}
 CHECK_BOX, NO_STATE = 1, 25
 #: A property of a shape: its name and its value.
 PROPERTY = frozenset({b"sn", b"sv"})
-MUTE = frozenset({"skip", "picture", "upr", "fldinst", "fonttbl", "colortbl", "sp", "sn", "sv"})
+MUTE = frozenset(
+    {"skip", "picture", "upr", "fldinst", "fonttbl", "colortbl", "stylesheet", "sp", "sn", "sv"}
+)
 HEADERS = frozenset(b"header headerr headerf headerl footer footerr footerf footerl".split())
 FLOWS = {"footnote", "shptxt"} | {word.decode() for word in HEADERS}
 """Destinations with paragraphs of their own."""
@@ -53,6 +55,9 @@ class RtfLook:
 
     font: int = 0
     is_hidden: bool = False
+    #: The style of the paragraph, or of its letters, is hidden.
+    has_hidden_paragraph: bool = False
+    has_hidden_letters: bool = False
     is_deleted: bool = False
     #: Letters are pressed together, or moved off their line.
     is_squeezed: bool = False
