@@ -48,7 +48,7 @@ def _with_iso_days(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
-    """Return the results of a record, in fourteen statements for any record.
+    """Return the results of a record, in twelve statements for any record.
 
     Raises ShellFile.DoesNotExist.
     """

@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 
 from observability.phi.open_passes import open_passes
 from pipeline.core.states import Step
-from pipeline.models import EnrichedEntity, Reuse, Session, ShellFile, selectors
+from pipeline.models import EnrichedEntity, Reuse, ShellFile, selectors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,11 @@ class RecordFindings:
 
 
 def record_findings(shell_file_id: UUID) -> RecordFindings:
-    """Return the findings of a record, in five statements; raises ShellFile.DoesNotExist."""
-    record = ShellFile.objects.only("warnings").get(id=shell_file_id)
+    """Return the findings of a record, in four statements; raises ShellFile.DoesNotExist."""
+    steps = (Step.PASS1_5, Step.PASS2, Step.PASS3)
+    warnings, *statuses = ShellFile.objects.values_list(
+        "warnings", *(f"session__{step}_status" for step in steps)
+    ).get(id=shell_file_id)
     counts = list(
         EnrichedEntity.objects.filter(shell_file_id=shell_file_id)
         .values("code_system", "code", "code_display")
@@ -57,8 +60,8 @@ def record_findings(shell_file_id: UUID) -> RecordFindings:
     )
     return RecordFindings(
         incomplete_note=selectors.incomplete_note_of(shell_file_id),
-        open_passes=open_passes(_statuses(shell_file_id)),
-        warnings=tuple(str(each["message"]) for each in record.warnings),
+        open_passes=open_passes(dict(zip(steps, statuses, strict=True))),
+        warnings=tuple(str(each["message"]) for each in warnings),
         reused=_reused(shell_file_id),
         codes=tuple(
             CodeCount(code=f"{system}|{code}", display=display or "", entities=entities)
@@ -68,14 +71,6 @@ def record_findings(shell_file_id: UUID) -> RecordFindings:
         entities=sum(entities for *_, entities, _ in counts),
         entities_flagged=sum(flagged for *_, flagged in counts),
     )
-
-
-def _statuses(shell_file_id: UUID) -> dict[Step, str]:
-    steps = (Step.PASS1_5, Step.PASS2, Step.PASS3)
-    row = Session.objects.values_list(*(f"{step}_status" for step in steps)).get(
-        shell_file_id=shell_file_id
-    )
-    return dict(zip(steps, row, strict=True))
 
 
 def _reused(shell_file_id: UUID) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 An address names a row: `problem-3`, `lab_series-3-40` (result 40 of series 3), `encounter-7`,
 `contradiction-21`, `code-51`, `narrative-9`, `narrative-<encounter>`. Contradicted and flagged
-entries come first in their list. Reading takes fifteen statements for any record.
+entries come first in their list. Reading takes at most fourteen statements for any record.
 """
 
 from __future__ import annotations
