@@ -53,6 +53,7 @@ class Children:
 
     def __init__(self, leash_process: subprocess.Popen[str], roster: int) -> None:
         self.started: list[Child] = []
+        self._is_asked = False
         self._leash = leash_process
         self._roster = roster
         self._note(_LEASH, leash_process.pid)
@@ -85,11 +86,18 @@ class Children:
                     f"The {child.name} ended with exit code {code}; see {child.log}"
                 )
 
-    def stop(self) -> list[str]:
-        """Ask all children to stop, kill those that do not, and return lines about the killed."""
+    def ask_to_stop(self) -> None:
+        """Ask all children to stop, once: a second request would kill the steps that drain."""
+        if self._is_asked:
+            return
+        self._is_asked = True
         for child in self.started:
             if child.process.poll() is None:
                 child.process.send_signal(signal.SIGTERM)
+
+    def stop(self) -> list[str]:
+        """Ask all children to stop, kill those that do not, and return lines about the killed."""
+        self.ask_to_stop()
         seconds = grace_s()
         deadline = time.monotonic() + seconds
         killed = []

@@ -80,11 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if options.verb == "codes":
                     return _load_packages(options.systems)
                 _load_codes()
-                login = _demo_login()
+                _create_demo_user()
             # The last head is recorded after the end of all children, before the server stops.
             with serving("medproc", level=logging.DEBUG):
                 if options.verb == "up":
-                    return up(port=port, login=login, stopping=stopping)
+                    return up(port=port, login=_demo_login(), stopping=stopping)
                 return demo(options.files, stopping=stopping)
     except (OSError, SystemCheckError, CommandError, MedprocError, *_REPORTED) as error:
         _print_line(_reason(error), stream=sys.stderr)
@@ -123,6 +123,8 @@ def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
         running.start("workers", "rqworker-pool")
         running.start("scheduler", "rqcron")
         code = _run_beside(running, stopping, "process", *names, "--force")
+        # The results are complete: the workers leave while the results are printed.
+        running.ask_to_stop()
         records = _latest_records(len(names))
         if records and not stopping.is_set():
             _print_line("\nmanage.py summary ID… --lines 3\n")
@@ -236,26 +238,34 @@ def _say_load(system: str) -> None:
     _print_line(f"Loading {system} and its search index ...")
 
 
-def _demo_login() -> list[str]:
-    """Create the demo user at the first start only; return lines that explain the log-in.
+def _create_demo_user() -> None:
+    """Create the demo user at the first start only.
 
     A demo user that was deleted or changed stays deleted or changed. So a file remembers the first
     start, and a database with any user counts as started.
     """
+    created = settings.MEDPROC_DATA_DIR / "demo-created"
+    if not settings.EMBEDDED_POSTGRES or created.exists():
+        return
+    from django.contrib.auth import get_user_model
+
+    users = get_user_model().objects
+    if not users.exists():
+        password_file = settings.MEDPROC_DATA_DIR / "demo-password"
+        password = private.kept_text(password_file, lambda: secrets.token_urlsafe(12))
+        users.create_superuser(DEMO_USER, password=password)
+    private.kept_text(created, lambda: "The user demo was created and is never created again.")
+
+
+def _demo_login() -> list[str]:
+    """Return lines that explain the log-in. The check of a password takes half a second of CPU."""
     from django.contrib.auth import get_user_model
 
     others = ["Log in as one of your own users (`manage.py createsuperuser` creates a user)."]
     if not settings.EMBEDDED_POSTGRES:
         return others
-    users = get_user_model().objects
     password_file = settings.MEDPROC_DATA_DIR / "demo-password"
-    created = settings.MEDPROC_DATA_DIR / "demo-created"
-    if not created.exists():
-        if not users.exists():
-            password = private.kept_text(password_file, lambda: secrets.token_urlsafe(12))
-            users.create_superuser(DEMO_USER, password=password)
-        private.kept_text(created, lambda: "The user demo was created and is never created again.")
-    user = users.filter(username=DEMO_USER, is_active=True).first()
+    user = get_user_model().objects.filter(username=DEMO_USER, is_active=True).first()
     if user is None or not password_file.exists():
         return others
     password = password_file.read_text("utf-8")

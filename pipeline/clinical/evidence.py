@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.page_text.rows import QuotedText, headings_above, quoted_text, sentences_in
@@ -58,21 +59,38 @@ def evidence_of(
         end = facts.end - part.start if facts.page_end is None else len(part.text)
         if begin < 0 or begin >= len(part.text):
             continue
-        return _in_text(facts, part, begin, min(max(end, begin), len(part.text)), neighbours)
+        others = _others(facts, part, neighbours)
+        return _in_text(
+            part.text,
+            facts.page,
+            facts.quote,
+            (begin, min(max(end, begin), len(part.text))),
+            tuple((start, end) for _, start, end in others),
+            tuple((a, b) for each, a, b in others if each.category == facts.category),
+        )
     return Evidence(quote=facts.quote)
 
 
+# The local engine asks about each entity of a zone, and then the checks of its reply ask.
+@lru_cache(maxsize=256)
 def _in_text(
-    facts: EntityFacts, part: PageSlice, begin: int, end: int, neighbours: Sequence[EntityFacts]
+    text: str,
+    number: int,
+    quote: str,
+    place: tuple[int, int],
+    places: tuple[tuple[int, int], ...],
+    places_of_kind: tuple[tuple[int, int], ...],
 ) -> Evidence:
-    text = part.text
+    """Return the evidence of a quote at a place of page `number`, beside these other entities.
+
+    `places_of_kind` are the places of the entities of the same category.
+    """
+    begin, end = place
     row_from = text.rfind("\n", 0, begin) + 1
     row_to = _line_end(text, max(begin, end - 1))
     passage_from = text.rfind("\n\n", 0, begin)
     passage_from = 0 if passage_from < 0 else passage_from + 2
     passage_to = text.find("\n\n", row_to)
-    others = _others(facts, part, neighbours)
-    places = [(start, end) for _, start, end in others]
     first, last = _sentence(text, begin, end)
     left = max((stop for _, stop in places if first < stop <= begin), default=first)
     right = min((start for start, _ in places if end <= start < last), default=last)
@@ -80,15 +98,11 @@ def _in_text(
     before, after = text[left:begin], text[end:right]
     if is_table:
         before, after = before.rpartition("\t")[2], after.partition("\t")[0]
-    span = Span(facts.page, begin, end)
-    same_kind = [
-        Span(facts.page, start, end)
-        for each, start, end in others
-        if each.category == facts.category
-    ]
-    page = PageText(number=facts.page, text=text)
+    span = Span(number, begin, end)
+    same_kind = [Span(number, *each) for each in places_of_kind]
+    page = PageText(number=number, text=text)
     return Evidence(
-        quote=facts.quote,
+        quote=quote,
         row=text[row_from:row_to],
         passage=text[passage_from : passage_to if passage_to >= 0 else len(text)],
         start_in_passage=begin - passage_from,
@@ -99,7 +113,7 @@ def _in_text(
         entity_after=_quote_at(text, places, start=right),
         cells=_cells(text, row_from, row_to, begin) if is_table else (),
         headings=headings_above(text, span),
-        shown=quoted_text(facts.quote, [span], {facts.page: page}, same_kind),
+        shown=quoted_text(quote, [span], {number: page}, same_kind),
     )
 
 

@@ -83,8 +83,10 @@ def test_the_demo_user_is_created_once_and_never_again(settings: Any, tmp_path: 
     settings.MEDPROC_DATA_DIR, settings.EMBEDDED_POSTGRES = tmp_path, True
     users = get_user_model().objects
 
+    supervisor._create_demo_user()
     first = supervisor._demo_login()
     users.get(username="demo").delete()
+    supervisor._create_demo_user()
     after_deletion = supervisor._demo_login()
 
     assert first == [f"Log in as demo with the password {(tmp_path / 'demo-password').read_text()}"]
@@ -95,12 +97,13 @@ def test_the_demo_user_is_created_once_and_never_again(settings: Any, tmp_path: 
 @pytest.mark.django_db
 def test_a_changed_demo_user_stays_changed(settings: Any, tmp_path: Path) -> None:
     settings.MEDPROC_DATA_DIR, settings.EMBEDDED_POSTGRES = tmp_path, True
-    supervisor._demo_login()
+    supervisor._create_demo_user()
     demo = get_user_model().objects.get(username="demo")
     demo.set_password("a password of the operator")
     demo.is_superuser = False
     demo.save()
 
+    supervisor._create_demo_user()
     lines = supervisor._demo_login()
 
     demo.refresh_from_db()
@@ -117,7 +120,7 @@ def test_an_older_installation_without_its_demo_user_gets_none(
     (tmp_path / "demo-password").write_text("of an earlier version", "utf-8")
     get_user_model().objects.create_superuser("operator")
 
-    supervisor._demo_login()
+    supervisor._create_demo_user()
 
     assert not get_user_model().objects.filter(username="demo").exists()
 

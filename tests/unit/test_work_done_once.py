@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from pipeline.clinical.evidence import _in_text, evidence_of
+from pipeline.clinical.facts import EntityFacts
 from pipeline.clinical.narrative.items import items_of
 from pipeline.clinical.narrative.known import known_of
+from pipeline.core.types import PageSlice
 from pipeline.documents.reader.bits import Bits, _all_columns
 from pipeline.documents.reader.ocr import Ocr
 from tests.support.narrative_judge import FACTS
@@ -43,6 +47,23 @@ def test_a_word_that_begins_no_name_starts_no_search() -> None:
 
     assert _calls(words) <= CALLS_PER_TOKEN * 120
     assert _calls(words * 2) <= 2.1 * _calls(words)
+
+
+def test_the_evidence_of_an_entity_is_found_once_for_the_engine_and_the_checks() -> None:
+    text = "Carvedilol 25 mg twice daily\nSpironolactone 25 mg daily"
+    slices = (PageSlice(page=1, start=0, text=text),)
+    first = EntityFacts(
+        key="e1", category="medication", name="Carvedilol", quote=text[:28], page=1, start=0, end=28
+    )
+    second = replace(first, key="e2", name="Spironolactone", quote=text[29:], start=29, end=55)
+    again = replace(first, candidates=(), attributes={})
+    _in_text.cache_clear()
+
+    found = evidence_of(first, slices, (first, second))
+
+    assert evidence_of(again, slices, (again, second)) is found
+    assert evidence_of(first, slices, (first,)) is not found
+    assert _in_text.cache_info().misses == 2
 
 
 def _skewed_page(degrees: float) -> Image.Image:
