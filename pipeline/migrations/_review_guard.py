@@ -8,59 +8,6 @@ takes its decisions along, because its row is gone when the triggers of its chil
 
 from __future__ import annotations
 
-FOUND_ENTITY = """CREATE OR REPLACE FUNCTION found_entity_meets_its_review() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  known uuid;
-  is_unmatched boolean;
-BEGIN
-  IF TG_RELID <> 'public.pass1_entity_detections'::regclass THEN
-    RAISE EXCEPTION 'only entities are found' USING ERRCODE = 'insufficient_privilege';
-  END IF;
-  IF NEW.verdict IS NOT NULL THEN
-    IF NOT public.is_decided_now(NEW.id, 'verdict', to_jsonb(NEW.verdict)) THEN
-      RAISE EXCEPTION 'entity % has a verdict without a decision', NEW.id
-        USING ERRCODE = 'insufficient_privilege';
-    END IF;
-    RETURN NEW;
-  END IF;
-  IF NOT EXISTS (SELECT FROM public.locked_fields
-      WHERE healthcare_encounter_id = NEW.healthcare_encounter_id) THEN
-    RETURN NEW;
-  END IF;
-  SELECT l.entity_id, l.unmatched_at IS NOT NULL INTO known, is_unmatched
-  FROM public.locked_fields l JOIN public.pass1_entity_detections e ON e.id = l.entity_id
-  WHERE l.healthcare_encounter_id = NEW.healthcare_encounter_id AND l.category = NEW.category
-    AND l.page_number = NEW.page_number
-    AND l.char_start IS NOT DISTINCT FROM NEW.char_start
-    AND l.char_end IS NOT DISTINCT FROM NEW.char_end
-    -- Entities without a place share it; their words tell them apart.
-    AND (l.char_start IS NOT NULL OR e.quote = NEW.quote) AND e.id <> NEW.id
-  ORDER BY l.unmatched_at IS NULL, (e.name = NEW.name) DESC, e.entity_index LIMIT 1;
-  IF known IS NOT NULL AND is_unmatched THEN
-    -- The extraction finds the entity again: the reviewed row stays, and no second row appears.
-    UPDATE public.locked_fields SET unmatched_at = NULL WHERE entity_id = known;
-    RETURN NULL;
-  END IF;
-  -- A later extraction can quote more or fewer words, or take another category for the same words.
-  IF known IS NOT NULL OR EXISTS (
-      SELECT FROM public.locked_fields l JOIN public.pass1_entity_detections e ON e.id = l.entity_id
-      WHERE l.healthcare_encounter_id = NEW.healthcare_encounter_id
-        AND l.page_number = NEW.page_number AND e.id <> NEW.id
-        AND l.char_start < NEW.char_end AND l.char_end > NEW.char_start
-        AND (l.category = NEW.category OR lower(e.name) = lower(NEW.name))) THEN
-    -- Another reading of a place that a person decided about is for a person.
-    NEW.accepted := false;
-    NEW.review_flags := NEW.review_flags || '["reviewed_place"]'::jsonb;
-  END IF;
-  -- A kept row makes room for the new order of the text.
-  UPDATE public.pass1_entity_detections SET entity_index = -1 - entity_index
-  WHERE healthcare_encounter_id = NEW.healthcare_encounter_id
-    AND entity_index = NEW.entity_index AND verdict IS NOT NULL AND id <> NEW.id;
-  RETURN NEW;
-END $$;"""
-"""The function that a later extraction meets, alone: a migration replaces it."""
-
 # The functions that write `locked_fields` run with the rights of their owner, because the
 # application role only reads that table. A caller's search_path could replace their tables, so the
 # path is fixed. A caller's own table could carry a trigger, so no caller may attach one.
@@ -217,7 +164,57 @@ BEGIN
   RETURN NULL;
 END $$;
 
-{found_entity}
+CREATE FUNCTION found_entity_meets_its_review() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  known uuid;
+  is_unmatched boolean;
+BEGIN
+  IF TG_RELID <> 'public.pass1_entity_detections'::regclass THEN
+    RAISE EXCEPTION 'only entities are found' USING ERRCODE = 'insufficient_privilege';
+  END IF;
+  IF NEW.verdict IS NOT NULL THEN
+    IF NOT public.is_decided_now(NEW.id, 'verdict', to_jsonb(NEW.verdict)) THEN
+      RAISE EXCEPTION 'entity % has a verdict without a decision', NEW.id
+        USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+  END IF;
+  IF NOT EXISTS (SELECT FROM public.locked_fields
+      WHERE healthcare_encounter_id = NEW.healthcare_encounter_id) THEN
+    RETURN NEW;
+  END IF;
+  SELECT l.entity_id, l.unmatched_at IS NOT NULL INTO known, is_unmatched
+  FROM public.locked_fields l JOIN public.pass1_entity_detections e ON e.id = l.entity_id
+  WHERE l.healthcare_encounter_id = NEW.healthcare_encounter_id AND l.category = NEW.category
+    AND l.page_number = NEW.page_number
+    AND l.char_start IS NOT DISTINCT FROM NEW.char_start
+    AND l.char_end IS NOT DISTINCT FROM NEW.char_end
+    -- Entities without a place share it; their words tell them apart.
+    AND (l.char_start IS NOT NULL OR e.quote = NEW.quote) AND e.id <> NEW.id
+  ORDER BY l.unmatched_at IS NULL, (e.name = NEW.name) DESC, e.entity_index LIMIT 1;
+  IF known IS NOT NULL AND is_unmatched THEN
+    -- The extraction finds the entity again: the reviewed row stays, and no second row appears.
+    UPDATE public.locked_fields SET unmatched_at = NULL WHERE entity_id = known;
+    RETURN NULL;
+  END IF;
+  -- A later extraction can quote more or fewer words, or take another category for the same words.
+  IF known IS NOT NULL OR EXISTS (
+      SELECT FROM public.locked_fields l JOIN public.pass1_entity_detections e ON e.id = l.entity_id
+      WHERE l.healthcare_encounter_id = NEW.healthcare_encounter_id
+        AND l.page_number = NEW.page_number AND e.id <> NEW.id
+        AND l.char_start < NEW.char_end AND l.char_end > NEW.char_start
+        AND (l.category = NEW.category OR lower(e.name) = lower(NEW.name))) THEN
+    -- Another reading of a place that a person decided about is for a person.
+    NEW.accepted := false;
+    NEW.review_flags := NEW.review_flags || '["reviewed_place"]'::jsonb;
+  END IF;
+  -- A kept row makes room for the new order of the text.
+  UPDATE public.pass1_entity_detections SET entity_index = -1 - entity_index
+  WHERE healthcare_encounter_id = NEW.healthcare_encounter_id
+    AND entity_index = NEW.entity_index AND verdict IS NOT NULL AND id <> NEW.id;
+  RETURN NEW;
+END $$;
 
 CREATE FUNCTION reviewed_attributes_are_kept() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $$
@@ -350,7 +347,7 @@ _DERIVED = """'{"name": ["ingredient", "substance", "product"],
     "negated": ["clinical_status", "verification_status"],
     "temporality": ["clinical_status", "status"], "certainty": ["verification_status"]}'::jsonb"""
 """`review.fields.DERIVED` of this migration; a test compares both."""
-CREATE = CREATE.replace("{derived}", _DERIVED).replace("{found_entity}", FOUND_ENTITY)
+CREATE = CREATE.replace("{derived}", _DERIVED)
 
 DROP = """
 DROP TRIGGER reviewed_attributes_are_not_truncated ON pass2_enriched_entities;
