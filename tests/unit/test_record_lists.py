@@ -6,9 +6,11 @@ import random
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -398,6 +400,17 @@ def test_the_order_of_the_input_changes_nothing(
     order.shuffle(shuffled)
 
     assert record_lists(shuffled) == record_lists(facts)
+
+
+@pytest.mark.parametrize("ids", [(1, 2), (2, 1)])
+def test_two_series_of_one_name_keep_the_order_of_the_record(ids: tuple[int, int]) -> None:
+    """The ids of entities are random, so another run of the step must not order by the ids."""
+    results = (lab("WBC", "8.7", "10*3/uL"), lab("WBC", "74", "%", encounter=1))
+    facts = [
+        replace(each, entity_id=UUID(int=number)) for each, number in zip(results, ids, strict=True)
+    ]
+
+    assert [item.entity_ids for item in record_lists(facts)] == [(f.entity_id,) for f in facts]
 
 
 @given(

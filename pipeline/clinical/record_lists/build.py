@@ -64,7 +64,16 @@ def record_lists(
         ]
         if kind is ListKind.PROBLEM and notes:
             items = _with_excluded_codes(items, of_kind[kind], notes)
-        found += sorted(items, key=_order)
+        facts_of = {fact.entity_id: fact for fact in of_kind[kind]}
+        # Two series of one name and one code keep the order of the record.
+        found += sorted(
+            items,
+            key=lambda item: (
+                normalised(item.name),
+                item.code or "",
+                facts_of[item.entity_ids[0]].position,
+            ),
+        )
     return found
 
 
@@ -109,10 +118,6 @@ def _item(
 def _code_of(members: Sequence[ListedFact]) -> str | None:
     codes = {each.facts.code for each in members if each.facts.code}
     return next(iter(codes)) if len(codes) == 1 else None
-
-
-def _order(item: ListItem) -> tuple[str, str, tuple[str, ...]]:
-    return normalised(item.name), item.code or "", tuple(str(each) for each in item.entity_ids)
 
 
 def _order_of_contradictions(each: Contradiction) -> tuple[str, str, tuple[str, ...]]:
