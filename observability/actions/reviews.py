@@ -74,6 +74,7 @@ def decide(
     token: UUID,
     changes: Mapping[str, Any] | None = None,
     reason: str = "",
+    shown: str | None = None,
 ) -> Decided:
     """Accept, correct or reject an entity. Raises as `decisions.decide`."""
     return _audited(
@@ -89,18 +90,23 @@ def decide(
             token=token,
             changes=changes,
             reason=reason,
+            shown=shown,
         ),
     )
 
 
-def accept_all_unflagged(user: RequestUser, item_id: UUID, *, token: UUID) -> Decided:
+def accept_all_unflagged(
+    user: RequestUser, item_id: UUID, *, token: UUID, shown: str | None = None
+) -> Decided:
     """Accept every unflagged entity. Raises as `decisions.accept_all_unflagged`."""
     return _audited(
         user,
         item_id,
         DecisionAction.ACCEPT,
         "",
-        lambda: decisions.accept_all_unflagged(item_id, reviewer_of(user), token=token),
+        lambda: decisions.accept_all_unflagged(
+            item_id, reviewer_of(user), token=token, shown=shown
+        ),
     )
 
 
@@ -127,6 +133,7 @@ def move_to_encounter(
     *,
     token: UUID,
     reason: str = "",
+    shown: str | None = None,
 ) -> Decided:
     """Move an entity to another encounter. Raises as `decisions.move_to_encounter`."""
     return _audited(
@@ -135,7 +142,13 @@ def move_to_encounter(
         DecisionAction.MOVE,
         reason,
         lambda: decisions.move_to_encounter(
-            item_id, reviewer_of(user), entity_id, encounter_id, token=token, reason=reason
+            item_id,
+            reviewer_of(user),
+            entity_id,
+            encounter_id,
+            token=token,
+            reason=reason,
+            shown=shown,
         ),
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from observability.phi.attribute_words import LABELS
-from observability.phi.review_fields import FormField
+from observability.phi.review_fields import FormField, typed
 from pipeline.clinical.attributes import ATTRIBUTES
 from pipeline.models.assertions import MedicationStatus
 from pipeline.operations.review.attribute_changes import COMPUTED, PREFIX, PRINTED_BY
@@ -54,8 +54,8 @@ def attribute_fields(
                 name=name,
                 label=_label(path),
                 kind="choice" if options else "text",
-                value=(posted or {}).get(name, was),
-                was=(posted or {}).get(f"was_{name}", was),
+                value=typed(posted or {}, name, was),
+                was=was,
                 options=[(each, each.replace("_", " ") or "not stated") for each in options],
             )
         )

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from observability.actions.reviews import reviewer_names
@@ -35,13 +36,15 @@ from pipeline.models import (
 from pipeline.operations.review import queue
 from pipeline.operations.review.fields import PRINTED
 from pipeline.operations.review.priority import PriorityPart, explained
-from pipeline.operations.review.rounds import OrderedEntity, in_order
+from pipeline.operations.review.rounds import NONE_WAITS, OrderedEntity, in_order
+from pipeline.transitions.review_decisions import entity_state_sql
 
 SHOWN = 50
 """Entities that the list shows at a time."""
 NEAR_THE_END = 5
 """With so few waiting entities, the first image of the next record is loaded in advance."""
 DECISIONS_SHOWN = 30
+_STATE = entity_state_sql("pass1_entity_detections")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,8 @@ class ReviewRow:
     mark: ReviewMark
     is_waiting: bool
     is_selected: bool
+    state: str
+    """The state that the page shows, for the check of a decision."""
 
     @property
     def words(self) -> str:
@@ -123,6 +128,8 @@ class ReviewPage:
     entities: int
     waiting: int
     waiting_flagged: int
+    unflagged_state: str
+    """The state of the unflagged entities that wait, for the check of "accept all"."""
     rows: Sequence[ReviewRow] = field(repr=False)
     selected: ReviewRow | None = field(repr=False)
     source: SourceView | None = field(repr=False)
@@ -246,6 +253,7 @@ def review_page(
         entities=len(order),
         waiting=len(waiting),
         waiting_flagged=sum(each.is_first for each in waiting),
+        unflagged_state=order[0].unflagged if order else NONE_WAITS,
         rows=rows,
         selected=selected,
         source=source,
@@ -282,6 +290,7 @@ def _rows(item: ReviewItem, order: Sequence[OrderedEntity], first: int, at: int)
     known = (
         Entity.objects.select_related("healthcare_encounter")
         .defer("second_reading", "review_flags")
+        .annotate(state=RawSQL(_STATE, []))  # noqa: S611 - a constant of ours
         .in_bulk([each.entity_id for each in shown])
     )
     return [
@@ -296,6 +305,7 @@ def _rows(item: ReviewItem, order: Sequence[OrderedEntity], first: int, at: int)
             ),
             is_waiting=each.is_waiting,
             is_selected=number == at,
+            state=known[each.entity_id].state,
         )
         for number, each in enumerate(shown, start=first)
         if each.entity_id in known

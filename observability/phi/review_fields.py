@@ -79,8 +79,8 @@ def correction_fields(
                 name="code",
                 label="code",
                 kind="code",
-                value=(posted or {}).get("code", code),
-                was=(posted or {}).get("was_code", code),
+                value=typed(posted or {}, "code", code),
+                was=code,
                 options=[(each.code, each.display) for each in shortlist],
             )
         )
@@ -100,6 +100,12 @@ def changes_of(posted: Mapping[str, str]) -> dict[str, Any]:
             code=UserErrorCode.VALUE_INVALID,
         )
     return {name: _typed(name, text) for name, text in changed.items()}
+
+
+def typed(posted: Mapping[str, str], name: str, value: str) -> str:
+    """Return what the reviewer typed into a field of a refused form, or else its value now."""
+    given = posted.get(name, value)
+    return value if given.strip() == posted.get(f"was_{name}", value).strip() else given
 
 
 def missed_of(shell_file_id: Any, posted: Mapping[str, str]) -> MissedEntity:
@@ -193,8 +199,8 @@ def _field(entity: Entity, name: str, posted: Mapping[str, str]) -> FormField:
         name=name,
         label=LABELS.get(name, name.replace("_", " ")),
         kind=kind,
-        value=posted.get(name, value),
-        was=posted.get(f"was_{name}", value),
+        value=typed(posted, name, value),
+        was=value,
         options=options,
     )
 

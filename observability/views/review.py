@@ -6,6 +6,7 @@ its own, answers with a redirect, and works without a script. No URL contains a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -24,6 +25,7 @@ from observability.actions.reviews import REVIEW_ITEM, reviewer_of
 from observability.permissions import Right
 from observability.phi.images import ticket
 from observability.phi.review import ReviewPage, review_page
+from observability.phi.review_changes import changed_entity, changed_waiting
 from observability.phi.review_fields import ADDED, CATEGORIES, LABELS, changes_of, missed_of
 from observability.phi.review_words import DONE, REJECTIONS
 from observability.views.decorators import (
@@ -45,6 +47,8 @@ _ANSWERS = {
     UserErrorCode.REASON_INVALID: HTTPStatus.BAD_REQUEST,
 }
 """The status of a refusal; every other refusal is a conflict with the state."""
+
+_STATE = re.compile(r"[0-9]+-[-0-9a-f]+", re.ASCII)
 
 
 @phi
@@ -102,13 +106,26 @@ def _refused(request: HttpRequest, item_id: UUID, name: str, error: UserError) -
         raise PermissionDenied
     posted = request.POST.dict()
     chosen = _uuid(posted.get("entity", ""))
+    problem = error.message
+    if error.code is UserErrorCode.REVIEW_CHANGED:
+        problem = _changed(request, item_id, name, posted)
+        # The page shows the new state, so its forms carry the new state.
+        posted = {**posted, "shown": "", "shown_unflagged": ""}
     shown = _shown(
-        request, item_id, chosen, problem=error.message, status=status, form=name, posted=posted
+        request, item_id, chosen, problem=problem, status=status, form=name, posted=posted
     )
     response = written_down(request, shown)
     # The address of a form is no page, so the browser keeps the address that it has.
     response["HX-Replace-Url"] = "false"
     return response
+
+
+def _changed(request: HttpRequest, item_id: UUID, name: str, posted: Mapping[str, str]) -> str:
+    """Say what has changed since the page was shown."""
+    me = reviewer_of(request.user)
+    if name == "accept-all":
+        return changed_waiting(_item(item_id).shell_file_id, me)
+    return changed_entity(_uuid(posted.get("entity", "")), posted.get("shown", ""), me)
 
 
 def _decide(decision: DecisionAction) -> Callable[[HttpRequest, UUID], _CarriedOut]:
@@ -123,6 +140,7 @@ def _decide(decision: DecisionAction) -> Callable[[HttpRequest, UUID], _CarriedO
             token=_token(posted),
             changes=changes_of(posted) if decision is DecisionAction.CORRECT else None,
             reason=_reason(posted),
+            shown=_state(posted, "shown"),
         )
         return _next(item_id, decision, posted)
 
@@ -131,7 +149,8 @@ def _decide(decision: DecisionAction) -> Callable[[HttpRequest, UUID], _CarriedO
 
 def _accept_all(request: HttpRequest, item_id: UUID) -> _CarriedOut:
     posted = request.POST.dict()
-    reviews.accept_all_unflagged(request.user, item_id, token=_token(posted))
+    shown = _state(posted, "shown_unflagged")
+    reviews.accept_all_unflagged(request.user, item_id, token=_token(posted), shown=shown)
     return _CarriedOut(said="accept-all", item_id=item_id)
 
 
@@ -154,6 +173,7 @@ def _move(request: HttpRequest, item_id: UUID) -> _CarriedOut:
         _entity(posted),
         encounter,
         token=_token(posted),
+        shown=_state(posted, "shown"),
     )
     return _next(item_id, DecisionAction.MOVE, posted)
 
@@ -237,6 +257,8 @@ def _shown(
             problem=problem,
             form=form,
             posted=posted or {},
+            shown=(posted or {}).get("shown") or (view.selected and view.selected.state) or "",
+            shown_unflagged=(posted or {}).get("shown_unflagged") or view.unflagged_state,
             done=DONE.get(request.GET.get("said", ""), ""),
             last=last,
             rejections=REJECTIONS,
@@ -305,6 +327,17 @@ def _token(posted: Mapping[str, str]) -> UUID:
     found = _uuid(posted.get("token", ""))
     if found is None:
         raise UserError("the form has no token", code=UserErrorCode.VALUE_INVALID)
+    return found
+
+
+def _state(posted: Mapping[str, str], name: str) -> str:
+    """Return the state that the page showed; a form without a state is refused."""
+    found = posted.get(name, "")
+    if not _STATE.fullmatch(found):
+        raise UserError(
+            "the form does not say what it showed; open the review again",
+            code=UserErrorCode.VALUE_INVALID,
+        )
     return found
 
 

@@ -256,6 +256,8 @@ class UserErrorCode(StrEnum):
     """The second review of a record is for another person than the first."""
     REVIEW_FLAGS_OPEN = "REVIEW_FLAGS_OPEN"
     """Flagged entities wait for a decision of their own before all others are accepted."""
+    REVIEW_CHANGED = "REVIEW_CHANGED"
+    """What the form showed has changed since, by a decision or by a later pass."""
     REVIEW_UNDECIDED = "REVIEW_UNDECIDED"
     """Entities wait for a decision, so the review cannot be closed."""
 

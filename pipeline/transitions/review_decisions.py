@@ -40,6 +40,26 @@ class EntityPlace:
     end: int
 
 
+def entity_state_sql(entity: str) -> str:
+    """Return the expression of the state of an entity that a page shows, for a table or an alias.
+
+    The number of decisions comes first: a decision always changes the state, also a decision that
+    restores an earlier verdict. A hash of the entity and of its attributes follows.
+    """
+    return f"""concat(
+  (SELECT count(*) FROM review_decisions v WHERE v.entity_id = {entity}.id), '-',
+  md5(ROW({entity}.*, (SELECT c::text FROM pass2_enriched_entities c
+    WHERE c.entity_id = {entity}.id))::text))"""  # noqa: S608 - an alias of ours
+
+
+def set_state_sql(ids: str, over: str = "") -> str:
+    """Return the expression of the state of a set of ids: the same for each order of the ids."""
+    return (
+        f"concat(count({ids}) {over}, '-',"
+        f" coalesce(sum(hashtextextended({ids}::text, 0)) {over}, 0))"
+    )
+
+
 # The lock of the job comes first in every write of a record, as in a flush.
 _LOCK = """
 SELECT 1 FROM job_queue WHERE shell_file_id = (
@@ -62,6 +82,8 @@ SELECT gen_random_uuid(), %(token)s, c.ordinality - 1, %(item)s, %(record)s, %(e
   nullif(c.change -> 'old', 'null'), nullif(c.change -> 'new', 'null'), %(reason)s, %(reviewer)s,
   %(round)s, coalesce({_PROMPT}, '')
 FROM jsonb_array_elements(%(changes)s::jsonb) WITH ORDINALITY c(change, ordinality)
+WHERE %(shown)s::text IS NULL OR %(shown)s = (
+  SELECT {entity_state_sql("d")} FROM pass1_entity_detections d WHERE d.id = %(entity)s)
 RETURNING id
 """  # noqa: S608 - constants of ours, values are parameters
 
@@ -78,7 +100,8 @@ INSERT INTO review_decisions (id, token, part, review_item_id, shell_file_id, en
 SELECT gen_random_uuid(), %(token)s, row_number() OVER (ORDER BY chosen.id) - 1, %(item)s,
   %(record)s, chosen.id, 'accept', 'verdict', '"accepted"', %(reason)s, %(reviewer)s, %(round)s,
   coalesce({_PROMPT}, '')
-FROM chosen
+FROM chosen WHERE %(shown)s::text IS NULL
+  OR %(shown)s = (SELECT {set_state_sql("chosen.id")} FROM chosen)
 """  # noqa: S608 - constants of ours, values are parameters
 _ACCEPTED = """
 UPDATE pass1_entity_detections e SET verdict = 'accepted', accepted = true
@@ -87,14 +110,19 @@ FROM review_decisions d WHERE d.token = %(token)s AND d.entity_id = e.id
 
 # The second reviewer agrees with each unflagged entity that the first one left as a result.
 _AGREE = f"""
+WITH chosen AS (
+  SELECT d.id, d.verdict FROM pass1_entity_detections d
+  LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
+  WHERE d.shell_file_id = %(record)s AND ({{waiting}}) AND NOT ({{flagged}})
+)
 INSERT INTO review_decisions (id, token, part, review_item_id, shell_file_id, entity_id, action,
   field, old_value, new_value, reason, decided_by, round, prompt_version)
-SELECT gen_random_uuid(), %(token)s, row_number() OVER (ORDER BY d.id) - 1, %(item)s, %(record)s,
-  d.id, 'accept', '{OPINION}', to_jsonb(d.verdict),
-  to_jsonb(d.verdict), %(reason)s, %(reviewer)s, %(round)s,
+SELECT gen_random_uuid(), %(token)s, row_number() OVER (ORDER BY chosen.id) - 1, %(item)s,
+  %(record)s, chosen.id, 'accept', '{OPINION}', to_jsonb(chosen.verdict),
+  to_jsonb(chosen.verdict), %(reason)s, %(reviewer)s, %(round)s,
   coalesce({_PROMPT}, '')
-FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
-WHERE d.shell_file_id = %(record)s AND ({{waiting}}) AND NOT ({{flagged}})
+FROM chosen WHERE %(shown)s::text IS NULL
+  OR %(shown)s = (SELECT {set_state_sql("chosen.id")} FROM chosen)
 """  # noqa: S608 - constants of ours, values are parameters
 
 
@@ -114,10 +142,12 @@ def store_decision(
     entity_id: UUID | None = None,
     place: EntityPlace | None = None,
     reason: str = "",
+    shown: str | None = None,
 ) -> tuple[UUID, ...]:
     """Store a decision with one row for each changed field; return the ids.
 
-    A trigger adds the place of a stored entity. `place` is for an entity that follows.
+    A trigger adds the place of a stored entity. `place` is for an entity that follows. With
+    `shown`, a state of `entity_state_sql`, nothing is stored if the entity has another state now.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -139,15 +169,19 @@ def store_decision(
                 "reason": reason,
                 "reviewer": reviewer,
                 "round": held.round,
+                "shown": shown,
             },
         )
         return tuple(row[0] for row in cursor.fetchall())
 
 
-def store_acceptances(held: HeldReview, *, reviewer: str, token: UUID, reason: str = "") -> int:
+def store_acceptances(
+    held: HeldReview, *, reviewer: str, token: UUID, reason: str = "", shown: str | None = None
+) -> int:
     """Accept every unflagged entity without a decision; return how many.
 
-    In the second round, agree with every unflagged result of the first reviewer.
+    In the second round, agree with every unflagged result of the first reviewer. With `shown`, a
+    state of `set_state_sql`, nothing is stored if other entities wait now.
     """
     parameters: dict[str, Any] = {
         "token": token,
@@ -156,6 +190,7 @@ def store_acceptances(held: HeldReview, *, reviewer: str, token: UUID, reason: s
         "reason": reason,
         "reviewer": reviewer,
         "round": held.round,
+        "shown": shown,
     }
     flagged = flagged_sql("d", "c")
     with connection.cursor() as cursor:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,7 +18,7 @@ from django.utils import timezone
 from observability.permissions import Role
 from pipeline.models import Encounter, Entity, ReviewDecision, ReviewItem
 from tests.support.audit_rows import audit_events
-from tests.support.review_forms import a_plain_record, asked, does, expire, held, url_of
+from tests.support.review_forms import a_form, a_plain_record, asked, does, expire, held, url_of
 from tests.support.review_rows import (
     a_found_entity,
     a_reviewed_record,
@@ -319,7 +319,7 @@ def test_a_finished_review_leads_to_the_next_one_and_can_be_reopened(reviewer: C
 def test_a_sent_form_is_carried_out_once(reviewer: Client) -> None:
     item = held(reviewer, a_plain_record(entities=1))
     (entity,) = entities_of(item)
-    form = {"token": str(uuid4()), "entity": str(entity.id)}
+    form = a_form(item, entity)
 
     answers = [reviewer.post(url_of(item, "accept"), form).status_code for _ in range(2)]
 

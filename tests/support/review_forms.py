@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from html import unescape
 from http import HTTPStatus
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import connection
 from django.test import Client
@@ -14,6 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from pipeline.models import Entity, ReviewItem
+from pipeline.operations.review.rounds import unflagged_state
+from pipeline.transitions.review_decisions import entity_state_sql
 from tests.support.review_rows import (
     a_found_entity,
     a_reviewed_record,
@@ -41,9 +45,38 @@ def url_of(item: ReviewItem, act: str = "") -> str:
 def does(
     client: Client, item: ReviewItem, act: str, entity: Entity | None = None, **form: Any
 ) -> Any:
-    """Send the form of an action with a new token."""
-    named = {"entity": str(entity.id)} if entity else {}
-    return client.post(url_of(item, act), {"token": str(uuid4()), **named, **form})
+    """Send the form of an action as a new page has it: a new token, and the present state."""
+    return client.post(url_of(item, act), {**a_form(item, entity), **form})
+
+
+def a_form(item: ReviewItem, entity: Entity | None = None) -> dict[str, str]:
+    """Return the hidden fields of a page that is loaded now."""
+    item.refresh_from_db()
+    waiting = unflagged_state(item.id, item.shell_file_id, item.round)
+    form = {"token": str(uuid4()), "shown_unflagged": waiting}
+    if entity is None:
+        return form
+    return {**form, "entity": str(entity.id), "shown": state_of(entity.id)}
+
+
+def form_on(client: Client, item: ReviewItem, act: str, entity: Entity) -> dict[str, str]:
+    """Load the page of an entity, and return the fields of one of its forms."""
+    page = client.get(url_of(item), {"entity": str(entity.id)}).content.decode()
+    forms = re.findall(r'<form method="post" action="([^"]*)"[^>]*>(.*?)</form>', page, re.DOTALL)
+    (fields,) = (inside for url, inside in forms if url == url_of(item, act))
+    inputs = re.findall(r'<input\b[^>]*?name="([^"]*)"[^>]*?value="([^"]*)"', fields)
+    return {name: unescape(value) for name, value in inputs}
+
+
+def state_of(entity_id: UUID) -> str:
+    """Return the state of an entity that a page shows."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {entity_state_sql('d')} FROM pass1_entity_detections d WHERE d.id = %s",  # noqa: S608
+            [entity_id],
+        )
+        row = cursor.fetchone()
+    return str(row[0]) if row else ""
 
 
 def held(client: Client, item: ReviewItem) -> ReviewItem:

@@ -33,11 +33,13 @@ from pipeline.models import (
     ShellFile,
 )
 from pipeline.operations.preview import RetryCandidate
+from pipeline.operations.review.rounds import unflagged_state
 from pipeline.transitions import Scope, open_review
 from tests.support.clinical_rows import clinical_rows
 from tests.support.incident_rows import OTHER_MODEL, an_incident
 from tests.support.large_rows import a_large_record
 from tests.support.records import LAB
+from tests.support.review_forms import state_of
 from tests.support.rows import a_job
 
 ANONYMOUS = "anonymous"
@@ -208,7 +210,14 @@ ACTION_URLS = (
         CheckedUrl(
             name="review_act",
             args=("review", act),
-            form={"entity": "entity", "token": "token", "claim": "1", **form},
+            form={
+                "entity": "entity",
+                "token": "token",
+                "claim": "1",
+                "shown": "shown",
+                "shown_unflagged": "shown_unflagged",
+                **form,
+            },
             who=REVIEW,
             answer=answer,
         )
@@ -278,6 +287,7 @@ def targets() -> dict[str, str]:
     record = a_large_record(encounters=1, batches=2, pages=3)
     entity = clinical_rows(Encounter.objects.get(shell_file_id=record))
     open_review(record)
+    item = ReviewItem.objects.get(shell_file_id=record)
     key = default_storage.save("records/of-the-matrix", ContentFile(LAB.read_bytes()))
     ShellFile.objects.filter(id=record).update(storage_key=key)
     failed = Batch.objects.filter(status=WorkStatus.FAILED).values("id")
@@ -288,7 +298,9 @@ def targets() -> dict[str, str]:
         "record": str(record),
         "entity": str(entity.id),
         "encounter": str(entity.healthcare_encounter_id),
-        "review": str(ReviewItem.objects.get(shell_file_id=record).id),
+        "review": str(item.id),
+        "shown": state_of(entity.id),
+        "shown_unflagged": unflagged_state(item.id, record, item.round),
         "call": str(lost[0].id),
         "next_call": str(lost[1].id),
         "batch": str(RecordBatch.objects.create().id),

@@ -2,7 +2,8 @@
 
 Each function is one transaction: it locks the record's job and the item, checks the claim, stores
 the decision, and writes the fields. A repeated token returns the stored decision, without a write.
-Raises UserError with REVIEW_NOT_HELD, NOT_FOUND, VALUE_INVALID, STATE_CONFLICT or
+`shown` is the state that the reviewer saw; the statement that stores the decision compares it.
+Raises UserError with REVIEW_NOT_HELD, NOT_FOUND, VALUE_INVALID, STATE_CONFLICT, REVIEW_CHANGED or
 REVIEW_FLAGS_OPEN; nothing is changed then.
 """
 
@@ -38,7 +39,12 @@ from pipeline.operations.review.fields import (
     added_columns,
     correction,
 )
-from pipeline.operations.review.rounds import DecisionWrites, flagged_waiting, opinion
+from pipeline.operations.review.rounds import (
+    DecisionWrites,
+    flagged_waiting,
+    opinion,
+    unflagged_state,
+)
 from pipeline.transitions import HeldReview, hold_review
 from pipeline.transitions.review_decisions import (
     Change,
@@ -104,6 +110,7 @@ def decide(
     token: UUID,
     changes: Mapping[str, Any] | None = None,
     reason: str = "",
+    shown: str | None = None,
 ) -> Decided:
     """Accept, correct or reject one entity; `changes` holds the corrected values by field.
 
@@ -144,7 +151,9 @@ def decide(
             changes=noted.changes,
             entity_id=entity.id,
             reason=reason,
+            shown=shown,
         )
+        _refuse_changed(ids)
         if noted.entity:
             write_entity(entity.id, noted.entity)
         if enriched is not None and noted.enriched:
@@ -160,8 +169,10 @@ def decide(
         )
 
 
-def accept_all_unflagged(item_id: UUID, reviewer: str, *, token: UUID, reason: str = "") -> Decided:
-    """Accept every entity without a decision.
+def accept_all_unflagged(
+    item_id: UUID, reviewer: str, *, token: UUID, reason: str = "", shown: str | None = None
+) -> Decided:
+    """Accept every entity without a decision; `shown` is a state of `unflagged_state`.
 
     Raises UserError (REVIEW_FLAGS_OPEN) while a flagged entity waits for a decision of its own.
     """
@@ -175,7 +186,13 @@ def accept_all_unflagged(item_id: UUID, reviewer: str, *, token: UUID, reason: s
                 " first",
                 code=UserErrorCode.REVIEW_FLAGS_OPEN,
             )
-        count = store_acceptances(held, reviewer=reviewer, token=token, reason=reason)
+        count = store_acceptances(held, reviewer=reviewer, token=token, reason=reason, shown=shown)
+        if not count and shown is not None and shown != _unflagged(held):
+            raise UserError(
+                "other entities wait now than this page showed; nothing was changed. Look at the"
+                " entities, and accept all again",
+                code=UserErrorCode.REVIEW_CHANGED,
+            )
         ids = ReviewDecision.objects.filter(token=token).order_by("part")[:1]
         return Decided(
             item_id=item_id,
@@ -239,6 +256,7 @@ def move_to_encounter(
     *,
     token: UUID,
     reason: str = "",
+    shown: str | None = None,
 ) -> Decided:
     """Move an entity to another encounter of the same record."""
     with _holding(item_id, reviewer, token) as (held, stored):
@@ -267,7 +285,9 @@ def move_to_encounter(
             ),
             entity_id=entity.id,
             reason=reason,
+            shown=shown,
         )
+        _refuse_changed(ids)
         move_entity(entity, encounter.id)
         return Decided(
             item_id=item_id,
@@ -428,6 +448,20 @@ def _new_attributes(entity: Entity) -> EnrichedEntity | None:
         attributes=added_attributes(entity),
         engine=REVIEWER_ENGINE,
     )
+
+
+def _unflagged(held: HeldReview) -> str:
+    return unflagged_state(held.item_id, held.shell_file_id, held.round)
+
+
+def _refuse_changed(stored: Sequence[UUID]) -> None:
+    """Refuse a decision that the database did not store, because its entity has another state."""
+    if not stored:
+        raise UserError(
+            "the entity has changed since this page was shown; nothing was changed. Look at the"
+            " entity, and decide again",
+            code=UserErrorCode.REVIEW_CHANGED,
+        )
 
 
 def _refuse_unaligned(entity: Entity) -> None:

@@ -16,9 +16,11 @@ from django.db import connection
 from pipeline.models import RESULTS, Entity, ReviewDecision, ReviewRound, ReviewVerdict
 from pipeline.operations.review.fields import Correction
 from pipeline.transitions import HeldReview
-from pipeline.transitions.review_decisions import Change
+from pipeline.transitions.review_decisions import Change, set_state_sql
 from pipeline.transitions.reviews import OPINION, asks_first_sql, flagged_sql, waiting_sql
 
+NONE_WAITS = "0-0"
+"""The state of no unflagged entity."""
 OTHER_VALUES = "corrected otherwise"
 """The opinion that an entity, which the first reviewer corrected, has yet other values."""
 
@@ -36,7 +38,7 @@ WHERE d.shell_file_id = %(record)s AND ({waiting})
 """
 _ORDER = """
 SELECT d.id, d.page_number, {first} AS is_first,
-  coalesce({waiting}, false) AS is_waiting
+  coalesce({waiting}, false) AS is_waiting, {unflagged} AS unflagged
 FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
 JOIN healthcare_encounters h ON h.id = d.healthcare_encounter_id
 WHERE d.shell_file_id = %(record)s
@@ -79,6 +81,8 @@ class OrderedEntity:
     is_first: bool
     """Flagged or disputed, so listed before all others, also after its decision."""
     is_waiting: bool
+    unflagged: str
+    """The state of all unflagged entities of the record that wait; each row has the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,12 +102,19 @@ def in_order(
 
     A decision never moves an entity in this order.
     """
-    statement = _ORDER.format(first=asks_first_sql("d", "c"), waiting=waiting_sql(review_round))
+    waiting, flagged = waiting_sql(review_round), flagged_sql("d", "c")
+    statement = _ORDER.format(
+        first=asks_first_sql("d", "c"),
+        waiting=waiting,
+        unflagged=set_state_sql("d.id", f"FILTER (WHERE ({waiting}) AND NOT {flagged}) OVER ()"),
+    )
     with connection.cursor() as cursor:
         cursor.execute(statement, {"record": shell_file_id, "item": item_id, "most": most})
         return [
-            OrderedEntity(entity_id=entity, page=page, is_first=first, is_waiting=waits)
-            for entity, page, first, waits in cursor.fetchall()
+            OrderedEntity(
+                entity_id=entity, page=page, is_first=first, is_waiting=waits, unflagged=unflagged
+            )
+            for entity, page, first, waits, unflagged in cursor.fetchall()
         ]
 
 
@@ -135,6 +146,12 @@ def waiting(
             WaitingEntity(entity_id=entity, is_flagged=flagged)
             for entity, flagged in cursor.fetchall()
         ]
+
+
+def unflagged_state(item_id: UUID, shell_file_id: UUID, review_round: int) -> str:
+    """Return the state of the unflagged entities that wait, for `accept_all_unflagged`."""
+    first = in_order(item_id, shell_file_id, review_round, most=1)
+    return first[0].unflagged if first else NONE_WAITS
 
 
 def waiting_counts(held: HeldReview) -> tuple[int, int]:
