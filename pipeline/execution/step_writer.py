@@ -34,7 +34,7 @@ FLUSH_S = 0.5
 """Seconds between flushes: half of the second within which a success is committed."""
 
 
-HELD_RESULTS = 2_000
+HELD_RESULTS = 1_000
 """Results that wait for a write at most, beside those of one group. They bound the memory: a result
 of Pass 2 and its share of the statement need about 3 kB. Groups that run side by side can all end
 in the same half second."""

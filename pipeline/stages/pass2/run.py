@@ -68,12 +68,13 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     failure = failure_of_items(every) or work.refusal
     if failure is not None:
         return StepFailed(failure=failure, is_of_items=True)
+    bad = [zone for zone in every if zone.attributes_rejected]
     # The lists read the entities again, with their attributes: a large record fits once only.
-    del work, facts, pages
+    del work, facts, pages, zones, every
     lists = list_rows(lease, deadline)
 
     def publish() -> None:
-        store.conclude(lease, every, lists)
+        store.conclude(lease, bad, lists)
 
     return StepCompleted(publish=publish)
 

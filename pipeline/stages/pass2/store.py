@@ -89,14 +89,15 @@ def enriched_row(lease: Lease, zone: ZoneResult, patient_id: UUID, found: Mappin
 
 def conclude(
     lease: Lease,
-    zones: Sequence[ZoneResult],
+    bad: Sequence[ZoneResult],
     lists: Sequence[RecordListItem],
 ) -> None:
-    """Replace the lists of the record, and mark the record for a review where needed."""
+    """Replace the lists of the record, and mark the record for a review where needed.
+
+    `bad` are the zones with rejected attributes, also those that an earlier run of the step ended.
+    """
     RecordListItem.objects.filter(shell_file_id=lease.shell_file_id).delete()
     RecordListItem.objects.bulk_create(lists, batch_size=500)
-    # The zones hold the counts: some encounters were published by an earlier run of the step.
-    bad = [zone for zone in zones if zone.attributes_rejected]
     if bad:
         warn(
             lease.shell_file_id,
