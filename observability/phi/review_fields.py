@@ -115,18 +115,21 @@ def missed_of(shell_file_id: Any, posted: Mapping[str, str]) -> MissedEntity:
     """
     number, words = posted.get("page", ""), posted.get("words", "").split()
     if not number.isdecimal() or len(number) > 6:
-        raise _invalid("page: give the number of a page")
+        raise _invalid("page", "page: give the number of a page")
     text = Page.objects.filter(shell_file_id=shell_file_id, page_number=int(number)).values_list(
         "text", flat=True
     )
     places = _places(next(iter(text), ""), words)
     if not places:
-        raise _invalid(f"page {number} does not have these words; give the words as printed")
+        raise _invalid(
+            "words", f"page {number} does not have these words; give the words as printed"
+        )
     which = posted.get("which", "").strip() or ("1" if len(places) == 1 else "")
     if not which.isdecimal() or not 1 <= int(which) <= len(places):
         raise _invalid(
+            "which",
             f"page {number} has these words {len(places)} times;"
-            f" give more words, or say which of 1 to {len(places)}"
+            f" give more words, or say which of 1 to {len(places)}",
         )
     start, end = places[int(which) - 1]
     asked = {
@@ -137,11 +140,12 @@ def missed_of(shell_file_id: Any, posted: Mapping[str, str]) -> MissedEntity:
     index = posted.get("encounter", "")
     encounters = Encounter.objects.filter(
         shell_file_id=shell_file_id,
+        entities_published_at__isnull=False,
         encounter_index=int(index) if index.isdecimal() and len(index) < 6 else -1,
     )
     found = encounters.values_list("id", flat=True).first()
     if found is None:
-        raise _invalid("encounter: choose an encounter of the record")
+        raise _invalid("encounter", "encounter: choose an encounter of the record")
     return MissedEntity(
         encounter_id=found,
         page=int(number),
@@ -223,5 +227,5 @@ def _typed(name: str, text: str) -> Any:
     return text
 
 
-def _invalid(message: str) -> UserError:
-    return UserError(message, code=UserErrorCode.VALUE_INVALID)
+def _invalid(name: str, message: str) -> UserError:
+    return UserError(message, code=UserErrorCode.VALUE_INVALID, field=name)

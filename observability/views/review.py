@@ -112,7 +112,14 @@ def _refused(request: HttpRequest, item_id: UUID, name: str, error: UserError) -
         # The page shows the new state, so its forms carry the new state.
         posted = {**posted, "shown": "", "shown_unflagged": ""}
     shown = _shown(
-        request, item_id, chosen, problem=problem, status=status, form=name, posted=posted
+        request,
+        item_id,
+        chosen,
+        problem=problem,
+        status=status,
+        form=name,
+        posted=posted,
+        wrong=error.field,
     )
     response = written_down(request, shown)
     # The address of a form is no page, so the browser keeps the address that it has.
@@ -235,9 +242,11 @@ def _shown(
     status: HTTPStatus = HTTPStatus.OK,
     form: str = "",
     posted: Mapping[str, str] | None = None,
+    wrong: str = "",
 ) -> PhiResponse:
     me = reviewer_of(request.user)
     last = _uuid(request.GET.get("last", ""))
+    added = posted or {} if form == "add" else {}
     with reading():
         try:
             view = review_page(
@@ -256,6 +265,10 @@ def _shown(
             tokens=[str(uuid4()) for _ in range(6)],
             problem=problem,
             form=form,
+            wrong=wrong if form == "add" else "",
+            part="v",
+            unheld=_unheld(view),
+            encounter=_encounter_number(view, added),
             posted=posted or {},
             shown=(posted or {}).get("shown") or (view.selected and view.selected.state) or "",
             shown_unflagged=(posted or {}).get("shown_unflagged") or view.unflagged_state,
@@ -263,12 +276,14 @@ def _shown(
             last=last,
             rejections=REJECTIONS,
             categories=CATEGORIES,
-            category=(posted or {}).get("category") or _category(view),
-            add_fields=[
-                (each, LABELS.get(each, each), (posted or {}).get(each, "")) for each in ADDED
-            ],
+            category=added.get("category") or _category(view),
+            add_fields=[(each, LABELS.get(each, each), added.get(each, "")) for each in ADDED],
             renew_s=scaled(settings.REVIEW_CLAIM_S) / 3,
         )
+    if "said" in request.GET:
+        # What was done is said once; the address that stays does not say it again.
+        kept = urlencode({key: value for key, value in request.GET.items() if key != "said"})
+        response["HX-Replace-Url"] = f"{request.path}?{kept}" if kept else request.path
     selected = view.selected and str(view.selected.entity.id)
     return PhiResponse(
         response=response,
@@ -276,6 +291,30 @@ def _shown(
         target_id=view.item.shell_file_id,
         facts={"what": "review", "entity": selected, "entities": len(view.rows)},
     )
+
+
+def _unheld(view: ReviewPage) -> str:
+    """Say why a key of the page does nothing; empty for a reviewer who holds the review."""
+    if view.is_mine:
+        return ""
+    if not view.is_open:
+        return "Nothing was done: this review is closed; reopen it first."
+    if view.is_second and view.is_first_reviewer:
+        return "Nothing was done: another person does the second review of this record."
+    if view.holder:
+        return (
+            f"Nothing was done: {view.holder} holds this review. When the claim has ended,"
+            " load the page again and claim it first with the key h."
+        )
+    return "Nothing was done: claim this review first with the key h."
+
+
+def _encounter_number(view: ReviewPage, added: Mapping[str, str]) -> int:
+    """Return the number of the encounter that the form for a missed entity chooses."""
+    given = added.get("encounter", "")
+    if given.isdecimal() and len(given) < 6:
+        return int(given)
+    return view.selected.entity.healthcare_encounter.encounter_index if view.selected else 0
 
 
 def _category(view: ReviewPage) -> str:

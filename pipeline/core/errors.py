@@ -295,8 +295,10 @@ class InputError(PipelineError):
 class UserError(MedprocError):
     """A command or request cannot be carried out. The message says what to do instead."""
 
-    def __init__(self, message: str, *, code: UserErrorCode) -> None:
+    def __init__(self, message: str, *, code: UserErrorCode, field: str = "") -> None:
         self.code = code
+        self.field = field
+        """The field of a form that is wrong; empty if no single field is."""
         super().__init__(message)
 
 

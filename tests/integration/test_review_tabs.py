@@ -190,6 +190,31 @@ def test_another_reviewer_is_named(reviewer: Client) -> None:
     assert "Bert accepted this entity" in answer.content.decode()
 
 
+def test_the_page_is_marked_in_the_navigation_and_its_links_are_separated(
+    reviewer: Client,
+) -> None:
+    item = a_plain_record(entities=1)
+
+    page = reviewer.get(url_of(item)).content.decode()
+
+    assert 'data-go="v" aria-current="page"' in page
+    assert page.count('aria-current="page"') == 1
+    assert page.partition('class="c-crumbs"')[2].partition("</p>")[0].count("›") == 2
+
+
+def test_a_refused_addition_keeps_its_values_also_without_the_claim(reviewer: Client) -> None:
+    item = held(reviewer, a_plain_record(entities=1))
+    ReviewItem.objects.filter(id=item.id).update(claimed_by="user:999")
+
+    answer = does(reviewer, item, "add", entities_of(item)[0], page="1", words="Warfarin",
+                  which="2", encounter="1", category="allergy", dose="5 mg")  # fmt: skip
+
+    words = answer.content.decode()
+    assert answer.status_code == HTTPStatus.CONFLICT
+    assert 'value="5 mg"' in words
+    assert "<option selected>allergy</option>" in words
+
+
 @pytest.mark.parametrize("act", ["accept", "reject", "correct", "accept-all"])
 def test_a_form_that_does_not_say_what_it_showed_is_refused(reviewer: Client, act: str) -> None:
     item = held(reviewer, a_plain_record(entities=1))

@@ -18,6 +18,7 @@ SECONDS: dict[str, int] = {
     "browser": 60,
     "acceptance-outage": 45,
     "review-story": 40,
+    "review-page": 15,
     "splitting": 40,
     "outage-story": 38,
     "embedder": 30,

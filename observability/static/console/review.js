@@ -27,6 +27,9 @@
     }
   };
   document.addEventListener("htmx:afterSettle", showRow);
+  document.addEventListener("htmx:afterSettle", () => {
+    root()?.querySelector(".w-more[open] [aria-invalid=true]")?.focus();
+  });
   showRow();
 
   // An opened panel takes the focus; Escape closes the panel.
@@ -36,13 +39,30 @@
     const marked = String(getSelection()).trim();
     const words = panel.querySelector("[data-words]");
     if (words && marked && !words.value) words.value = marked;
-    panel.querySelector("input:not([type=hidden]), select, form button")?.focus();
+    const wrong = panel.querySelector("[aria-invalid=true]");
+    (wrong ?? panel.querySelector("input:not([type=hidden]), select, form button"))?.focus();
   }, true);
   document.addEventListener("keydown", (event) => {
     const panel = document.querySelector(".w-more[open]");
     if (event.key !== "Escape" || !panel) return;
     panel.open = false;
     document.getElementById("here")?.focus({ preventScroll: true });
+  });
+
+  // A key of a decision without a claim says what to do first. A decision claims a free review itself.
+  let before = "";
+  document.addEventListener("keydown", (event) => {
+    const isSecond = before === "g";
+    before = event.key;
+    const { unheld, claims } = root()?.dataset ?? {};
+    if (!unheld || isSecond || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select") || document.querySelector("dialog[open]")) return;
+    if (!(claims === undefined ? "arcmnAfs" : "fs").includes(event.key)) return;
+    const line = document.getElementById("unheld") ?? document.createElement("b");
+    line.id = "unheld";
+    line.textContent = unheld;
+    document.querySelector(".w-said")?.prepend(line, " ");
+    document.getElementById("announce").textContent = unheld;
   });
 
   // The claim: renewed at most once in a third of its time, and only after a key or a click.

@@ -76,7 +76,7 @@ def one_line(name: str, value: Any) -> Any:
         return value
     words = storable(value).strip()
     if len(words) > LONGEST or any(not each.isprintable() for each in words):
-        raise invalid(f"{name}: give one printable line of at most {LONGEST} characters")
+        raise invalid(f"{name}: give one printable line of at most {LONGEST} characters", name)
     return words or None
 
 
@@ -85,9 +85,9 @@ def first_mistake(error: ValidationError) -> str:
     return ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
 
 
-def invalid(message: str) -> UserError:
-    """Return the refusal of a value."""
-    return UserError(message, code=UserErrorCode.VALUE_INVALID)
+def invalid(message: str, field: str = "") -> UserError:
+    """Return the refusal of a value, with the name of its field."""
+    return UserError(message, code=UserErrorCode.VALUE_INVALID, field=field)
 
 
 def _put(facts: EntityFacts, attributes: dict[str, Any], path: str, value: Any) -> None:

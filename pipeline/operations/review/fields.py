@@ -153,7 +153,8 @@ def _printed(entity: Entity, asked: Mapping[str, Any]) -> dict[str, Any]:
             }
         )
     except ValidationError as error:
-        raise invalid(f"{first_mistake(error)} has no permitted value") from None
+        name = first_mistake(error)
+        raise invalid(f"{name} has no permitted value", name) from None
     columns: dict[str, Any] = {}
     for name in wanted:
         value = getattr(found, _REPLY_NAMES.get(name, name))
