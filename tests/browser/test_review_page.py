@@ -65,5 +65,20 @@ def test_a_failed_addition_keeps_its_form_with_what_was_typed(reviewer: WatchedP
     page.locator("#n-words").press("Enter")
 
     expect(page.locator("#n-problem")).to_contain_text("does not have these words")
+    expect(page.locator("#n-words")).to_be_visible()
     expect(page.locator("#n-words")).to_have_value("no such words")
     expect(page.locator("#n-words")).to_have_attribute("aria-describedby", "n-problem")
+    expect(page.locator("#n-words")).to_be_focused()
+
+
+def test_the_address_says_nothing_that_was_done(reviewer: WatchedPage) -> None:
+    page = reviewer.page
+
+    page.keyboard.press("A")
+    expect(page.locator(".w-said b")).to_have_text("All unflagged entities are accepted.")
+    after_all = page.url
+    page.keyboard.press("f")
+    expect(page.locator(".w-said b")).not_to_have_text("All unflagged entities are accepted.")
+
+    assert "said=" not in after_all
+    assert "said=" not in page.url

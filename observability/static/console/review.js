@@ -14,6 +14,9 @@
       event.detail.shouldSwap = true;
       event.detail.isError = false;
     }
+    if (!event.detail.shouldSwap) return;
+    // The browser closes a panel that is inserted while another panel of its name is open.
+    document.querySelector(".w-more[open]")?.removeAttribute("open");
   });
   const showRow = () => {
     const list = document.querySelector(".w-entities");
@@ -27,9 +30,6 @@
     }
   };
   document.addEventListener("htmx:afterSettle", showRow);
-  document.addEventListener("htmx:afterSettle", () => {
-    root()?.querySelector(".w-more[open] [aria-invalid=true]")?.focus();
-  });
   showRow();
 
   // An opened panel takes the focus; Escape closes the panel.
