@@ -252,7 +252,7 @@ def review_page(
         warnings=[_warning(each) for each in item.shell_file.warnings],
         entities=len(order),
         waiting=len(waiting),
-        waiting_flagged=sum(each.is_first for each in waiting),
+        waiting_flagged=sum(each.is_flagged for each in waiting),
         unflagged_state=order[0].unflagged if order else NONE_WAITS,
         rows=rows,
         selected=selected,

@@ -248,6 +248,27 @@ def test_the_second_reviewer_is_told_that_decisions_are_opinions(reviewer: Clien
     assert entity.verdict == "disputed"
 
 
+def test_a_rejection_of_the_first_reviewer_needs_an_opinion_of_its_own(reviewer: Client) -> None:
+    """The page offers "accept all" only where the database takes it."""
+    item = a_plain_record(entities=2)
+    ReviewItem.objects.filter(id=item.id).update(is_double=True)
+    held(reviewer, item)
+    rejected, _ = entities_of(item)
+    does(reviewer, item, "reject", rejected, reason="1")
+    does(reviewer, item, "accept-all")
+    does(reviewer, item, "close")
+    bert = client_of(Role.REVIEWER, "bert")
+
+    before = bert.get(url_of(item)).content.decode()
+    refused = does(bert, item, "accept-all", claim="1")
+    does(bert, item, "reject", rejected, reason="1")
+    after = bert.get(url_of(item)).content.decode()
+
+    assert refused.status_code == HTTPStatus.CONFLICT
+    assert 'data-turn="A" disabled' in before
+    assert 'data-turn="A">' in after
+
+
 def test_accept_all_leaves_flagged_entities_for_a_decision_of_their_own(reviewer: Client) -> None:
     item = held(reviewer, a_plain_record(entities=3))
     flagged = a_found_entity(encounter_of(item), name="metoprolol", at=0, flags=True)

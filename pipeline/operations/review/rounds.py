@@ -37,7 +37,7 @@ FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_i
 WHERE d.shell_file_id = %(record)s AND ({waiting})
 """
 _ORDER = """
-SELECT d.id, d.page_number, {first} AS is_first,
+SELECT d.id, d.page_number, {first} AS is_first, {flagged} AS is_flagged,
   coalesce({waiting}, false) AS is_waiting, {unflagged} AS unflagged
 FROM pass1_entity_detections d LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
 JOIN healthcare_encounters h ON h.id = d.healthcare_encounter_id
@@ -80,6 +80,8 @@ class OrderedEntity:
     """1-based."""
     is_first: bool
     """Flagged or disputed, so listed before all others, also after its decision."""
+    is_flagged: bool
+    """Needs a decision of its own: "accept all" is refused while such an entity waits."""
     is_waiting: bool
     unflagged: str
     """The state of all unflagged entities of the record that wait; each row has the same."""
@@ -102,19 +104,25 @@ def in_order(
 
     A decision never moves an entity in this order.
     """
-    waiting, flagged = waiting_sql(review_round), flagged_sql("d", "c")
+    waiting, is_flagged = waiting_sql(review_round), flagged_sql("d", "c")
     statement = _ORDER.format(
         first=asks_first_sql("d", "c"),
+        flagged=is_flagged,
         waiting=waiting,
-        unflagged=set_state_sql("d.id", f"FILTER (WHERE ({waiting}) AND NOT {flagged}) OVER ()"),
+        unflagged=set_state_sql("d.id", f"FILTER (WHERE ({waiting}) AND NOT {is_flagged}) OVER ()"),
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, {"record": shell_file_id, "item": item_id, "most": most})
         return [
             OrderedEntity(
-                entity_id=entity, page=page, is_first=first, is_waiting=waits, unflagged=unflagged
+                entity_id=entity,
+                page=page,
+                is_first=first,
+                is_flagged=flagged,
+                is_waiting=waits,
+                unflagged=unflagged,
             )
-            for entity, page, first, waits, unflagged in cursor.fetchall()
+            for entity, page, first, flagged, waits, unflagged in cursor.fetchall()
         ]
 
 
