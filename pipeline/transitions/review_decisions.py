@@ -49,7 +49,7 @@ def entity_state_sql(entity: str) -> str:
     return f"""concat(
   (SELECT count(*) FROM review_decisions v WHERE v.entity_id = {entity}.id), '-',
   md5(ROW({entity}.*, (SELECT c::text FROM pass2_enriched_entities c
-    WHERE c.entity_id = {entity}.id))::text))"""  # noqa: S608 - an alias of ours
+    WHERE c.entity_id = {entity}.id))::text))"""  # noqa: S608 - callers pass the name of a table
 
 
 def set_state_sql(ids: str, over: str = "") -> str:

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from observability.permissions import Role
-from tests.support.browser import WatchedPage, log_in, logged_in
+from tests.support.browser import ColourScheme, WatchedPage, log_in, logged_in
 
 if TYPE_CHECKING:
     from tests.support.incident_scenario import IncidentScenario
@@ -224,10 +224,10 @@ def test_the_overview_goes_on_while_it_is_looked_at_and_rests_while_it_is_not(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_serious_barrier(
-    operator: WatchedPage, server: str, scenario: IncidentScenario, scheme: str
+    operator: WatchedPage, server: str, scenario: IncidentScenario, scheme: ColourScheme
 ) -> None:
     page = operator.page
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.emulate_media(color_scheme=scheme)
     found = {}
 
     for name, path in the_pages(scenario).items():

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from observability.permissions import Role
-from tests.support.browser import WatchedPage, logged_in
+from tests.support.browser import ColourScheme, WatchedPage, logged_in
 
 if TYPE_CHECKING:
     from tests.support.incident_scenario import IncidentScenario
@@ -151,11 +151,11 @@ def test_files_are_dropped_and_chosen_and_each_gets_its_word(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_serious_barrier_and_each_fits_a_phone(
-    context: BrowserContext, server: str, scenario: IncidentScenario, scheme: str
+    context: BrowserContext, server: str, scenario: IncidentScenario, scheme: ColourScheme
 ) -> None:
     watched = logged_in(context, server, Role.ADMINISTRATOR)
     page = watched.page
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.emulate_media(color_scheme=scheme)
     found, widths = {}, {}
 
     for name, path in the_pages(scenario.failed, scenario.completed).items():

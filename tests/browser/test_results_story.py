@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from observability.permissions import Role
-from tests.support.browser import WatchedPage, logged_in
+from tests.support.browser import ColourScheme, WatchedPage, logged_in
 from tests.support.wide_results import WideResults, a_wide_record
 
 # One browser and one database.
@@ -107,10 +107,10 @@ def test_every_part_works_without_script(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_long_page_fits_a_phone(
-    reviewer: WatchedPage, server: str, scenario: WideResults, scheme: str
+    reviewer: WatchedPage, server: str, scenario: WideResults, scheme: ColourScheme
 ) -> None:
     page = reviewer.page
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(_url(server, scenario))
 

@@ -26,7 +26,7 @@ from observability.permissions import Role
 from pipeline.models import Entity, ReviewDecision, ReviewItem
 from pipeline.operations.review.closing import reopen
 from tests.support import records
-from tests.support.browser import WatchedPage, logged_in
+from tests.support.browser import ColourScheme, WatchedPage, logged_in
 from tests.support.short_records import short_record
 
 # One browser and one database with five records.
@@ -129,10 +129,10 @@ def barriers(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_of_the_review_has_a_serious_barrier_and_each_fits_a_phone(
-    reviewer: WatchedPage, server: str, scheme: str
+    reviewer: WatchedPage, server: str, scheme: ColourScheme
 ) -> None:
     page = reviewer.page
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.emulate_media(color_scheme=scheme)
     item = ReviewItem.objects.earliest("created_at")
     found, widths = {}, {}
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from django.conf import settings
 from django.test import Client
 from playwright.sync_api import BrowserContext, Page
+
+ColourScheme = Literal["light", "dark"]
+"""The preference of a reader, as the browser reports it."""
 
 PASSWORD = "for-tests-only-0000"
 

@@ -134,6 +134,7 @@ class EventLog:
         return self.epoch
 
     def sleep(self, seconds: float) -> None:
+        """Take the next entry of the log instead of waiting."""
         self.take("turn")
 
     def wall(self) -> datetime:

@@ -128,11 +128,12 @@ def _pass_that_can_hang(lease: Lease, deadline: StepDeadline) -> StepResult:
     if key in {STOPS, PAUSES}:
         os.kill(os.getpid(), signal.SIGSTOP)
     if key == PAUSES:
-        time.sleep(HEALTHY_S)
+        time.sleep(HEALTHY_S)  # the simulated work of the step
         return StepCompleted()
     if key == HOLDS_THE_INTERPRETER:
         # PyDLL keeps the interpreter's lock during the call, so no other thread runs either.
         ctypes.PyDLL(None).pause()
+    # The sleep is the simulated work of the step.
     call_with_lease(lease, deadline, lambda: time.sleep(HEALTHY_S))
     seen(event="done", job=str(lease.job_id))
     return StepCompleted(publish=lambda: None)
@@ -163,7 +164,7 @@ def _renewing(lease: Lease, deadline: StepDeadline) -> StepInterrupted:
     seen(event="renewing", gen=lease.gen)
     while not stop_requested():
         heartbeat.renew_when_due()
-        time.sleep(0.05)
+        time.sleep(0.05)  # the pause between two looks for a stop request
     return StepInterrupted(reason=SIGTERM)
 
 

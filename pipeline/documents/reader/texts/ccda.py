@@ -46,7 +46,7 @@ def read_ccda(path: Path) -> list[Block]:
 def _header(root: Element) -> Iterator[Block]:
     """Yield title, patient, visit and author, as one line for each fact."""
     yield from _line("", _text(root.find("cda.title")))
-    # A document of a group names several patients; each of them is printed.
+    # A document about a group names several patients. The text lists every patient.
     for role in root.iterfind("cda.recordTarget/cda.patientRole"):
         patient = role.find("cda.patient")
         if patient is None:

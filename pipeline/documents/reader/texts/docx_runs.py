@@ -319,7 +319,10 @@ _PLAIN_FORMULA = {"m.oMath", "m.oMathPara", "m.oMathParaPr", "m.jc", "m.r", "m.t
 
 
 def children(parent: Element) -> Iterator[Element]:
-    """Yield the children, and of alternatives the children of the first that Word knows."""
+    """Yield the children of an element.
+
+    Alternatives stand for one place. The first alternative that Word knows gives its children.
+    """
     for each in parent:
         if each.tag == "mc.AlternateContent":
             known = (choice for choice in each.findall("mc.Choice") if _is_known(choice))

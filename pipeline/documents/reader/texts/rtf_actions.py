@@ -100,17 +100,28 @@ def _moves(direction: int) -> Action:
     return act
 
 
-def _style(word: str, name: str) -> Action:
-    """Name the style that a sheet defines, or hide text if its style is hidden."""
+def _style(word: str, looks: Callable[[RtfLook, bool], RtfLook]) -> Action:
+    """Name the style that a sheet defines, or hide text if its style is hidden.
+
+    `looks(look, is_hidden)` is the look of text in a style.
+    """
 
     def act(rtf: RtfReader, number: int | None) -> None:
         key = (word, number or 0)
         if rtf.look.destination == "stylesheet":
             rtf.style = key
         else:
-            rtf.look = replace(rtf.look, **{name: key in rtf.hidden_styles})  # type: ignore[arg-type]
+            rtf.look = looks(rtf.look, key in rtf.hidden_styles)
 
     return act
+
+
+def _of_paragraph(look: RtfLook, is_hidden: bool) -> RtfLook:
+    return replace(look, has_hidden_paragraph=is_hidden)
+
+
+def _of_letters(look: RtfLook, is_hidden: bool) -> RtfLook:
+    return replace(look, has_hidden_letters=is_hidden)
 
 
 def _hides(rtf: RtfReader, number: int | None) -> None:
@@ -191,8 +202,8 @@ ACTIONS: dict[bytes, Action] = {
         is_aside=False,
         has_hidden_paragraph=False,
     ),
-    b"s": _style("s", "has_hidden_paragraph"),
-    b"cs": _style("cs", "has_hidden_letters"),
+    b"s": _style("s", _of_paragraph),
+    b"cs": _style("cs", _of_letters),
     b"sl": _line_height,
     b"fftype": _form("type"),
     b"ffres": _form("state"),
