@@ -280,10 +280,6 @@ def _shown(
             add_fields=[(each, LABELS.get(each, each), added.get(each, "")) for each in ADDED],
             renew_s=scaled(settings.REVIEW_CLAIM_S) / 3,
         )
-    if "said" in request.GET:
-        # What was done is said once; the address that stays does not say it again.
-        kept = urlencode({key: value for key, value in request.GET.items() if key != "said"})
-        response["HX-Replace-Url"] = f"{request.path}?{kept}" if kept else request.path
     selected = view.selected and str(view.selected.entity.id)
     return PhiResponse(
         response=response,

@@ -33,11 +33,10 @@ logger = logging.getLogger(__name__)
 FLUSH_S = 0.5
 """Seconds between flushes: half of the second within which a success is committed."""
 
-
 HELD_RESULTS = 1_000
-"""Results that wait for a write at most, beside those of one group. They bound the memory: a result
-of Pass 2 and its share of the statement need about 3 kB. Groups that run side by side can all end
-in the same half second."""
+"""Results of several groups that one write has at most. The limit bounds the memory: a result of
+Pass 2 and its share of the statement need about 3 kB. Groups that run side by side can all end in
+the same half second."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +99,9 @@ class StepWriter(Generic[W]):
             self._refuse(self._publisher, group, ErrorCode.INTERNAL_ERROR, error)
             return
         if rows or flush.results:
-            self._publications.append(_Publication(group=group, flush=flush, rows=rows))
-            if self._held_results >= HELD_RESULTS:
+            if self._held_results and self._held_results + len(flush.results) > HELD_RESULTS:
                 self.write()
+            self._publications.append(_Publication(group=group, flush=flush, rows=rows))
         else:
             self.flush.parents += flush.parents
 

@@ -24,6 +24,15 @@ FIXTURES = sorted(FOLDER.glob("*.jsonl.xz"))
 
 
 @pytest.fixture(autouse=True)
+def _unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a write have any number of results, as the recorded executor did.
+
+    `tests/integration/test_flush_sizes.py` tests the limit.
+    """
+    monkeypatch.setattr(step_writer, "HELD_RESULTS", sys.maxsize)
+
+
+@pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     """Suppress the warnings of a recorded absence of PostgreSQL."""
     logging.disable(logging.ERROR)

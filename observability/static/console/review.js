@@ -1,5 +1,5 @@
 /* The review of a record: a refused form keeps its words, the claim is renewed while the reviewer
-   works, and a panel takes the focus. Without this script, each key's form works by itself. */
+   works, a panel takes the focus, and the address forgets what was done. Without this script, each key's form works by itself. */
 (() => {
   "use strict";
   const root = () => document.getElementById("review");
@@ -31,6 +31,16 @@
   };
   document.addEventListener("htmx:afterSettle", showRow);
   showRow();
+
+  // The page says once what was done; the address that stays does not say it again.
+  const forget = () => {
+    const address = new URL(location.href);
+    if (!address.searchParams.has("said")) return;
+    address.searchParams.delete("said");
+    history.replaceState(history.state, "", address);
+  };
+  document.addEventListener("htmx:replacedInHistory", forget);
+  forget();
 
   // An opened panel takes the focus; Escape closes the panel.
   document.addEventListener("toggle", (event) => {
