@@ -1,5 +1,6 @@
 /* The review of a record: a refused form keeps its words, the claim is renewed while the reviewer
-   works, a panel takes the focus, and the address forgets what was done. Without this script, each key's form works by itself. */
+   works, a panel takes the focus, and the address forgets what was done.
+   Without this script, each key's form works by itself. */
 (() => {
   "use strict";
   const root = () => document.getElementById("review");
