@@ -3,6 +3,9 @@ real client.
 
 Run `python -m bench.step`; 2.5 min, on its own PostgreSQL, Valkey and emulator. Exits 1 if a bound
 of requirement 12, or the bound of 5 % overhead, is missed.
+
+The makespan of the calls lasts from the first request to the last answer. The step also has the
+claim, the plan, and what follows the last answer.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -97,15 +100,7 @@ def three_hundred_batches() -> int:
     }
     with _emulator(latency_map=latencies, answers="minimal") as emulator, _limits(SLOTS, 120):
         took = _timed("pass1")
-        asked = sorted(emulator.log(), key=lambda line: line.time)
-    ideal = _replay([line.drawn_s for line in asked], SLOTS)
-    print(
-        f"{len(asked)} batches of lognormal latency at {SLOTS} slots\n"
-        f"  step   {took:.3f} s\n"
-        f"  replay {ideal:.3f} s, same order and latencies, no overhead\n"
-        f"  ratio  {took / ideal:.3f} (bound 1.05)"
-    )
-    return 0 if took / ideal <= 1.05 and len(asked) >= BATCHES * 0.95 else 1
+    return _compared("batches", took, emulator.log(), BATCHES)
 
 
 def three_hundred_zones() -> int:
@@ -132,15 +127,20 @@ def three_hundred_zones() -> int:
         override_settings(SKIPPED_PASSES=("pass1_5", "pass3")),
     ):
         took = _timed("pass2")
-        asked = sorted(emulator.log(), key=lambda line: line.time)
+    return _compared("zones", took, emulator.log(), ZONES)
+
+
+def _compared(noun: str, took: float, log: Iterable[Any], planned: int) -> int:
+    asked = sorted(log, key=lambda line: line.time)
     ideal = _replay([line.drawn_s for line in asked], SLOTS)
+    calls = max(line.time + line.drawn_s for line in asked) - asked[0].time
     print(
-        f"{len(asked)} zones of lognormal latency at {SLOTS} slots\n"
-        f"  step   {took:.3f} s\n"
+        f"{len(asked)} {noun} of lognormal latency at {SLOTS} slots\n"
         f"  replay {ideal:.3f} s, same order and latencies, no overhead\n"
-        f"  ratio  {took / ideal:.3f} (bound 1.05)"
+        f"  calls  {calls:.3f} s = {calls / ideal:.3f} x the replay (bound 1.05)\n"
+        f"  step   {took:.3f} s = {took / ideal:.3f} x the replay (bound 1.05)"
     )
-    return 0 if took / ideal <= 1.05 and len(asked) >= ZONES * 0.95 else 1
+    return 0 if took / ideal <= 1.05 and len(asked) >= planned * 0.95 else 1
 
 
 def _replay(latencies: list[float], slots: int) -> float:
