@@ -8,6 +8,7 @@ more blanks.
 from __future__ import annotations
 
 from pipeline.providers.local.assertions.cue_statements import STATEMENTS
+from pipeline.providers.local.assertions.lookalikes import LOOKALIKES
 
 _ADVERB = (
     r"(?:also|again|now|still|all|both|yet|since|once|either|ever|thus|therefore|so far|to date"
@@ -442,5 +443,5 @@ GRAMMAR: tuple[tuple[str, str], ...] = (
 
 def grammar_rows() -> list[tuple[str, str]]:
     """Return the patterns of the grammar with blanks that match one or more blanks."""
-    rows = (*STATEMENTS, *GRAMMAR)
+    rows = (*LOOKALIKES, *STATEMENTS, *GRAMMAR)
     return [(kind, row.replace(" ", "[ ]+").replace("[[ ]+]", "[ ]")) for kind, row in rows]

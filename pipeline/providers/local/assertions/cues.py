@@ -33,6 +33,10 @@ class CueKind(Enum):
     """`absent`, which reaches back only a few words."""
     ADJACENT_NOT = auto()
     """`non-`, which negates only the next word."""
+    ADJACENT_NOT_POST = auto()
+    """`HIV-negative`: negates only the word directly before."""
+    DENIED_PART = auto()
+    """`no change in`: denies a word of the phrase itself, and nothing behind the phrase."""
     PAST = auto()
     HISTORY = auto()
     """`history of`: past for an acute disease, present for a chronic disease."""
@@ -58,6 +62,8 @@ class CueKind(Enum):
     """`is scheduled`: not done yet."""
     LATER_POST = auto()
     """`next week`: planned, if the mention is something that is done."""
+    REASON = auto()
+    """`prn`: the reason of a dose, which may never occur; reaches to the next comma."""
     CONDITION = auto()
     """`if`, `unless`: reaches to the end of the sentence, over verbs that state."""
     FAMILY = auto()
@@ -75,6 +81,7 @@ POST = frozenset(
     {
         CueKind.NOT_POST,
         CueKind.NEAR_NOT_POST,
+        CueKind.ADJACENT_NOT_POST,
         CueKind.REFUSED_POST,
         CueKind.CONFIRM_POST,
         CueKind.PAST_POST,
@@ -99,6 +106,16 @@ class Cue(NamedTuple):
 
 _PLACE = re.compile(r"[a-z0-9]+|[^a-z0-9]", re.I)
 """A cue begins with a word or a sign, never inside a word."""
+_DIAGNOSIS = re.compile(r"diagnos[ie]s[ ]+of\b", re.I)
+_DETERMINED = re.compile(
+    r"[ ]*(?:(?:the|an?|any|his|her|their|this|prior|previous|formal|clinical|alternative|new"
+    r"|known)[ ]+)*",
+    re.I,
+)
+_OF_DIAGNOSIS = frozenset(
+    {CueKind.NOT, CueKind.NEAR_NOT, CueKind.UNCLEAR, CueKind.POSSIBLE, CueKind.DOUBT, CueKind.RISK}
+)
+_OF_TIME = frozenset({CueKind.PAST, CueKind.PRESENT})
 _Phrase = tuple[CueKind, re.Pattern[str]]
 
 
@@ -147,10 +164,24 @@ def cues_in(text: str) -> tuple[Cue, ...]:
         for kind, pattern in _phrases_at(low[at : at + 2]):
             m = pattern.match(text, at)
             if m is not None and m.end() > at:
-                found.append(Cue(at, m.end(), kind))
+                if not _names_diagnosis(text, found, m):
+                    found.append(Cue(at, m.end(), kind))
                 end = m.end()
                 break
     return tuple(found)
+
+
+def _names_diagnosis(text: str, found: list[Cue], m: re.Match[str]) -> bool:
+    """Return whether `diagnosis of` is the object of the cue before (`against the diagnosis of`).
+
+    Such words state nothing themselves.
+    """
+    if not _DIAGNOSIS.match(m.group()):
+        return False
+    ruling = next((c for c in reversed(found) if c.kind not in _OF_TIME), None)
+    if ruling is None or ruling.kind not in _OF_DIAGNOSIS:
+        return False
+    return _DETERMINED.fullmatch(text, ruling.end, m.start()) is not None
 
 
 def _lower(sign: str) -> str:

@@ -23,7 +23,13 @@ from pipeline.providers.local.assertions.experiencer import (
     is_person_doubtful,
 )
 from pipeline.providers.local.assertions.person_headings import PersonHeadings
-from pipeline.providers.local.assertions.reach import Reach, is_open_denial, reach
+from pipeline.providers.local.assertions.reach import (
+    Reach,
+    ends_later,
+    goes_on_denied,
+    is_open_denial,
+    reach,
+)
 from pipeline.providers.local.text.page_turns import Continued
 from pipeline.providers.local.text.zones import Zones
 from pipeline.providers.schemas import Certainty, Experiencer, Temporality, ZoneType
@@ -58,11 +64,14 @@ _NOT = frozenset(
         CueKind.ADJACENT_NOT,
         CueKind.NOT_POST,
         CueKind.NEAR_NOT_POST,
+        CueKind.ADJACENT_NOT_POST,
+        CueKind.DENIED_PART,
     }
 )
 _NEAR_POST = frozenset({CueKind.NEAR_NOT_POST, CueKind.REFUSED_POST})
+_ADJACENT_POST = frozenset({CueKind.RISK_POST, CueKind.ADJACENT_NOT_POST})
 _HYPOTHETICAL = frozenset(
-    {CueKind.CONDITION, CueKind.RISK, CueKind.RISK_POST, CueKind.PLANNED_POST}
+    {CueKind.CONDITION, CueKind.RISK, CueKind.REASON, CueKind.RISK_POST, CueKind.PLANNED_POST}
 )
 _PLANNED = frozenset({CueKind.PLANNED, CueKind.PLANNED_POST, CueKind.LATER_POST})
 
@@ -162,8 +171,10 @@ class Assertions:
         shift = self._shift(sentence) - sentence.start
         first, last = start + shift, end + shift
         cues = _near(self._cues(sentence), first)
-        scope = _in_scope(cues, first, last, is_act=is_act)
         words = self._words(sentence)
+        scope = _in_scope(cues, words, first, last, is_act=is_act)
+        if is_drug:
+            scope = [cue for cue in scope if not _is_about_use(cue, words, first)]
         if is_act and _RESULT.search(words, last, last + _RESULT_REACH):
             scope = [cue for cue in scope if cue.kind not in _PLANNED]
         if _goes_on(scope, words, first, last):
@@ -217,6 +228,7 @@ class Assertions:
             is_doubtful=is_doubtful
             or _BOTH.match(words, last) is not None
             or CueKind.UNCLEAR in kinds
+            or (negated is True and not is_drug and ends_later(words, last))
             or (is_open and negated is not True),
         )
 
@@ -294,15 +306,45 @@ def _is_patient_subject(before: str) -> bool:
     return _PATIENT_SUBJECT.search(before) is not None
 
 
+_TROUBLE = re.compile(
+    r"[ ]*(?:[a-z]+[ ]){0,2}(?:issues?|problems?|trouble|difficult(?:y|ies)|concerns?|complaints?)"
+    r"[ ](?:with|on|from|about|regarding|since)\b"
+    r"|[ ]*(?:[a-z]+[ ]){0,4}(?:stop|hold|discontinu|pause|ceas)[a-z]*[ ]",
+    re.I,
+)
+_PREVENTS = re.compile(r"prevent|prophyla", re.I)
+_MEANS = re.compile(r",|\b(?:with|by|using|continue|on)\b", re.I)
+
+
+def _is_about_use(cue: Cue, words: str, first: int) -> bool:
+    """Return whether a cue before a drug is about the use of the drug, not about the drug.
+
+    `no problems with metformin` and `do not stop metformin` say that the patient takes metformin.
+    `to prevent gout, continue allopurinol` gives a reason.
+    """
+    if cue.kind in (CueKind.NOT, CueKind.NEAR_NOT) and cue.end <= first:
+        return _TROUBLE.match(words, cue.end, first) is not None
+    if cue.kind is CueKind.RISK and cue.end <= first:
+        prevents = _PREVENTS.search(words, cue.start, cue.end) is not None
+        return prevents and _MEANS.search(words, cue.end, first) is not None
+    return False
+
+
 def _near(cues: tuple[Cue, ...], first: int) -> tuple[Cue, ...]:
     """Return the cues around `first`. The limit keeps a very long list from quadratic cost."""
     at = bisect.bisect_left(cues, first, key=lambda cue: cue.start)
     return cues[max(0, at - _MAX_CUES) : at + _MAX_CUES]
 
 
-def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = False) -> list[Cue]:
+def _in_scope(
+    cues: Sequence[Cue], words: str, first: int, last: int, *, is_act: bool = False
+) -> list[Cue]:
     """Return the cues whose scope contains the mention at `first..last` of the sentence."""
-    found = []
+    found = [
+        cue
+        for cue in cues
+        if cue.kind is CueKind.DENIED_PART and cue.start < first and last <= cue.end
+    ]
     before = [cue for cue in cues if cue.end <= first]
     conditions = [cue for cue in before if cue.kind is CueKind.CONDITION]
     if conditions:
@@ -312,6 +354,12 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
         if cue.kind is CueKind.STOP:
             break
         if is_stated and cue.kind is not CueKind.DOUBT:
+            continue
+        if cue.kind is CueKind.DENIED_PART:
+            if goes_on_denied(words, cue.end, first):
+                found.append(cue._replace(kind=CueKind.UNCLEAR))
+            break
+        if cue.kind is CueKind.REASON and "," in words[cue.end : first]:
             continue
         if cue.kind is CueKind.NEAR_NOT and first - cue.end > _NEAR_REACH:
             continue
@@ -324,7 +372,7 @@ def _in_scope(cues: Sequence[Cue], first: int, last: int, *, is_act: bool = Fals
     for cue in (cue for cue in cues if cue.start >= last):
         if cue.kind is CueKind.STOP or cue.start - last > _POST_REACH:
             break
-        if cue.kind is CueKind.RISK_POST and cue.start - last > 1:
+        if cue.kind in _ADJACENT_POST and cue.start - last > 1:
             continue
         if cue.kind in _NEAR_POST and cue.start - last > _ABSENT_REACH:
             continue

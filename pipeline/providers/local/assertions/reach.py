@@ -65,6 +65,13 @@ _LATER_THAN = re.compile(
     r"\b(?:after|following|despite|status[ ]post|s/p)[ ](?:\w+[ ]){0,2}$", re.I
 )
 """Words that make the mention the time of a denial: `no pain after surgery`."""
+_BY_MEANS_OF = re.compile(
+    r"\w[ ](?:on|by|via|per|during|at|at[ ]the[ ]time[ ]of)[ ]"
+    r"(?:(?:the|an?|his|her|this|repeat|prior|recent|initial|plain|chest|brain|head|abdominal"
+    r"|contrast|portable|bedside|today['’]s)[ ])*$",
+    re.I,
+)
+"""Words that make an act the way in which the denied finding was sought: `no mass on MRI`."""
 _STOPPED = re.compile(r"discontinu|stop|d/?c", re.I)
 """The end of a drug, which says nothing about the act that is the time of the end."""
 _NEGATIVE = re.compile(r"neg(?:ative)?\b", re.I)
@@ -132,6 +139,8 @@ def _reach_ahead(cue: Cue, words: str, first: int, *, is_act: bool) -> Reach:
         return Reach.REACHES
     if is_act and _NEGATIVE.match(words, cue.start) and not between.strip():
         return Reach.ANOTHER
+    if is_act and _BY_MEANS_OF.search(between):
+        return Reach.ANOTHER
     if _LATER_THAN.search(between.rpartition(",")[2]):
         return Reach.ANOTHER if is_act else Reach.OPEN
     return _reach_in_list(between, words, first)
@@ -155,12 +164,34 @@ def _reach_in_list(between: str, words: str, first: int) -> Reach:
     return Reach.OPEN if _PERHAPS_NEW.match(member) else Reach.REACHES
 
 
+_OWN_VERB = re.compile(r"\b(?:is|are|was|were|remains?|remained|seems?|appears?)[ ]", re.I)
+_LISTED = re.compile(r"\b(?:and|or|nor)\b", re.I)
 _NOT_TAKEN = re.compile(
     r"(?:\w+[ ]){0,2}(?:not|never|n['’]t|no[ ]longer)[ ](?:\w+[ ])?"
     r"(?:tak|start|us|fill|tolerat)\w*\b"
     r"[^.;()]*\([^()]*",
     re.I,
 )
+
+
+def goes_on_denied(words: str, begin: int, first: int) -> bool:
+    """Return whether `or` joins the mention at `first` to the words behind `begin`."""
+    between = words[begin:first]
+    if "," not in between:
+        return _GOES_ON_DENIED.search(between) is not None
+    cut = _CLAUSE.search(words, first)
+    return _GOES_ON_DENIED.search(words, begin, cut.start() if cut else len(words)) is not None
+
+
+_ENDED = re.compile(
+    r"[^.;,]{0,30}?\b(?:(?:until|till)\b|before(?=[ ]*(?:[.,;]|$|(?:this|today|now|yesterday)\b)))",
+    re.I,
+)
+
+
+def ends_later(words: str, last: int) -> bool:
+    """Return whether a denial ended at a time (`no seizure until today`), so it is open."""
+    return _ENDED.match(words, last) is not None
 
 
 def is_open_denial(cue: Cue, words: str, first: int, last: int) -> bool:
@@ -176,4 +207,7 @@ def is_open_denial(cue: Cue, words: str, first: int, last: int) -> bool:
     begins = words.rfind(",", cue.end, first) + 1
     stops = [at for sign in ",;." if (at := words.find(sign, last)) >= 0]
     ends = min(stops, default=len(words))
-    return _OWN_PREDICATE.search(f"{words[begins:first]} {words[last:ends]}") is not None
+    clause = f"{words[begins:first]} {words[last:ends]}"
+    if _OWN_PREDICATE.search(clause):
+        return True
+    return _OWN_VERB.search(clause) is not None and not _LISTED.search(clause)

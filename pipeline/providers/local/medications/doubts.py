@@ -52,14 +52,16 @@ _BEFORE = re.compile(
     r"|plan(?:s|ned|ning)?(?!:)|next[ ]step|discuss\w*|need(?:s|ed)?|require[sd]?"
     r"|completed|finished"
     r"|history|hx|used[ ]to|on[ ]hold|half[ ]of|\w*exce(?:ed|ss)\w*|max(?:imum)?|missed|missing"
-    r"|skipp\w+|skips|forgot\w*|(?:last|final)[ ](?:doses?|refill|prescription|fill|injection"
+    r"|skip\w*|forgot\w*|(?:last|final)[ ](?:doses?|refill|prescription|fill|injection"
     r"|taken|took|given)"
     r"|there[ ](?:is|are|was|were)|(?:bottles?|box(?:es)?|packs?|supply|stash)[ ]of|access[ ]to"
+    r"|(?:\d+|one|two|three|four|several|some)[ ]of[ ](?:his|her|their|the|my)"
     r"|finds?|found)(?![\w-])",
     re.I,
 )
 _BEHIND = re.compile(
-    r"(?<![\w-])(?:house|household|cabinet|drawer|cupboard|purse|garage|iii?"
+    r"(?<![\w-])(?:half(?![ -](?:life|hour|an?[ ]hour))|house"
+    r"|household|cabinet|drawer|cupboard|purse|garage|iii?"
     r"|when(?![ ](?:needed|necessary|required|sick))|off|no[ ]longer|poorly"
     r"|badly|but[ ](?:is|was|has|now|he|she|takes?"
     r"|only)|actually"
@@ -128,7 +130,48 @@ def has_doubt_word(remark: str) -> bool:
 def is_dosed_again(text: str, end: int, next_start: int) -> bool:
     """Return whether the next statement, without another drug, speaks of taking some amount."""
     m = _DOSED_AGAIN.match(text, end, min(next_start, end + 120))
-    return m is not None and DOSE.match(text, m.end(), next_start) is not None
+    if m is None:
+        return False
+    return bool(DOSE.match(text, m.end(), next_start) or _PART.match(text, m.end(), next_start))
+
+
+def is_fraction_open(before: str, behind: str) -> bool:
+    """Return whether a fraction or a step changes the dose that the text prints.
+
+    `halve the lisinopril 20 mg`, `reduce it by half`, `taper by 10 mg weekly`. medproc computes no
+    dose. `before` ends at the name of the drug, and `behind` begins there. A new dose behind `to`
+    decides.
+    """
+    given = _NEW_DOSE.search(behind)
+    if given is not None and not _TO_NOTHING.search(behind):
+        return False
+    if _FRACTION_BEFORE.search(before):
+        return True
+    if _FRACTION_BEHIND.search(behind):
+        return True
+    return _CHANGES.search(before) is not None and _BY_STEP.search(behind) is not None
+
+
+_PART = re.compile(r"(?:half|½|1/2|double|twice|a[ ](?:half|quarter))\b(?![ ]?-)", re.I)
+_NEW_DOSE = re.compile(r"(?:\b(?:to|now|equals?)|->|→|=)[ ]+(?:[a-z]+[ ]){0,2}\d", re.I)
+_TO_NOTHING = re.compile(r"\bto[ ]+(?:0|zero|off|nothing|none)\b(?![.,]\d)", re.I)
+_FRACTION_BEFORE = re.compile(
+    r"\b(?:halv(?:e[sd]?|ing)|doubl(?:e[sd]?|ing)|tripl(?:e[sd]?|ing)|quadrupl\w+|cut(?:s|ting)?"
+    r"|split(?:s|ting)?|half[ ]of)(?:[ ](?:the|her|his|your|home|current|usual|dose"
+    r"|dosage|of))*[ ]*$",
+    re.I,
+)
+_FRACTION_BEHIND = re.compile(
+    r"^[^.;\n]{0,60}?\b(?:in[ ]half|by[ ](?:a[ ])?(?:half|third|quarter|\d+[ ]?%|\d+[ ]percent))"
+    r"(?!\w)",
+    re.I,
+)
+_CHANGES = re.compile(
+    r"\b(?:taper|wean|increas|decreas|reduc|lower|rais|(?:up|down)?-?titrat|drop|advanc|escalat)"
+    r"\w*(?:[ ](?:up|down|off|the|her|his|your|home|dose|dosage|of|slowly|gradually))*[ ]*$",
+    re.I,
+)
+_BY_STEP = re.compile(r"^[^.;\n]{0,60}?\bby[ ]+(?:\d|one\b|two\b|three\b|an?[ ]|½)", re.I)
 
 
 _DOSED_AGAIN = re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 
@@ -16,7 +17,12 @@ from pipeline.providers.local.medications.cues import (
     TITRATE_BEFORE,
     State,
 )
-from pipeline.providers.local.medications.doubts import ALL_OFF, has_doubt, is_dosed_again
+from pipeline.providers.local.medications.doubts import (
+    ALL_OFF,
+    has_doubt,
+    is_dosed_again,
+    is_fraction_open,
+)
 from pipeline.providers.local.medications.findings import in_state, is_set_aside, of_steps
 from pipeline.providers.local.medications.parts import Directions, DoseStep, Tense
 from pipeline.providers.local.medications.states import (
@@ -176,6 +182,8 @@ def described(
     is_doubtful = assertion.is_doubtful or is_below_open_heading(reading, start)
     is_doubtful = is_doubtful or _TAKES_OF_OTHER.search(opening) is not None
     is_doubtful = is_doubtful or _is_asked(text[sentence.start : sentence.end], opening)
+    is_doubtful = is_doubtful or is_fraction_open(opening, text[name_end:sentence_end])
+    is_doubtful = is_doubtful or _is_shared_amount(text, start, steps)
     is_doubtful = is_doubtful or (
         state is None and is_above_lone_state(reading, max(directions.end, end))
     )
@@ -205,6 +213,16 @@ def described(
         reading.findings.append(extra)
     reading.claim(begin, max(f.end for f in findings))
     return findings[0]
+
+
+_JOINED = re.compile(r"[A-Za-z][ ]?[/+][ ]?$")
+
+
+def _is_shared_amount(text: str, start: int, steps: Sequence[DoseStep]) -> bool:
+    """Return whether an amount such as `5/325 mg` belongs to this drug and to the drug before."""
+    if not _JOINED.search(text, max(0, start - 3), start):
+        return False
+    return any("/" in amount for step in steps for amount in (step.dose, step.strength) if amount)
 
 
 def _is_alternative(reading: DocumentState, start: int, end: int, next_start: int) -> bool:

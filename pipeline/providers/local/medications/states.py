@@ -63,6 +63,13 @@ _SOURCE = re.compile(
 """A remark that only says who gave a list (`per wife's list`)."""
 _STOPPED_ALREADY = re.compile(r"(?<!be )\b(?:stopped|discontinued|d/?c['’]?e?d)\b", re.I)
 """A drug that was stopped for a symptom is stopped; `stop for diarrhea` is a limit."""
+_NOT_ENDED = re.compile(
+    r"(?:\b(?:not|never|cannot|without|against|(?:refus|declin|hesita|unwilling|reluct|unable|afraid)"
+    r"\w*[ ]to|no[ ](?:need|plans?|reason|intention|indication)[ ](?:to|for))|n['’]t)[ ]+"
+    r"(?:(?:be|been|to|ever|yet|just|[a-z]+ly|want|wants|wish|going)[ ]+)*$",
+    re.I,
+)
+"""Words that deny the end of a drug: `do not stop`."""
 _PARTLY = re.compile(
     r"\b(?:some|several|most|many|certain|except|besides|but|if|unless|may|might|whether"
     r"|not[ ](?:all|yet|been|on|held|stopped)|none|never[ ](?:held|stopped)|no[ ]\w+[ ](?:held"
@@ -181,6 +188,9 @@ def _before(before: str, tail: str, floor: int) -> State | None:
         state = State[m.lastgroup]
         is_behind_other = 0 < floor <= m.start() and not before[floor : m.start()].strip(" [(-–:,*")
         if is_behind_other and before[m.end() :].strip():
+            continue
+        if state in (State.STOPPED, State.HELD) and _NOT_ENDED.search(before, 0, m.start()):
+            found = None
             continue
         found, verb = state, m.group()
     if found in (None, State.ACTIVE) and TOOK.search(before) and LONG_AGO.match(tail):
