@@ -48,12 +48,12 @@ def _with_iso_days(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def clinical_summary(shell_file_id: UUID) -> ClinicalSummary:
-    """Return the results of a record, in twelve statements for any record.
+    """Return the results of a record, in ten statements for any record.
 
     Raises ShellFile.DoesNotExist.
     """
-    found = record_findings(shell_file_id)
     encounters = encounter_rows(shell_file_id)
+    found = record_findings(shell_file_id, encounters)
     indexes = {UUID(each.encounter_id): each.number for each in encounters}
     stale = stale_results(shell_file_id)
     return ClinicalSummary(

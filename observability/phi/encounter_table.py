@@ -1,23 +1,31 @@
 """The encounters of a record for its results page: days, place, counts, state. PHI.
 
-Reading takes two statements, whatever the size of the record.
+Reading takes one statement, whatever the size of the record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db import connection
 
 from observability.phi.encounter_timeline import EncounterDays
-from pipeline.models import Encounter, Entity, ReviewVerdict
+from pipeline.transitions.reviews import flagged_sql, waiting_sql
 
-_TO_REVIEW = (Q(verdict=None) | Q(verdict=ReviewVerdict.DISPUTED)) & (
-    ~Q(review_flags=[]) | Q(accepted=False) | (Q(enriched__isnull=False) & ~Q(enriched__flags=[]))
-)
-"""Entities that a person must check, for a reason of any pass, and that wait for a decision."""
+_ENCOUNTERS = f"""
+SELECT h.id, h.encounter_index, h.encounter_type, h.encounter_date_start, h.encounter_date_end,
+  h.facility_name, h.clinician_name, h.page_start, h.page_end,
+  h.entities_published_at IS NOT NULL, count(d.id),
+  count(d.id) FILTER (WHERE {waiting_sql(1)} AND {flagged_sql("d", "c")})
+FROM healthcare_encounters h
+LEFT JOIN pass1_entity_detections d ON d.healthcare_encounter_id = h.id
+  AND d.shell_file_id = h.shell_file_id
+LEFT JOIN pass2_enriched_entities c ON c.entity_id = d.id
+WHERE h.shell_file_id = %s GROUP BY h.id ORDER BY h.encounter_index
+"""  # noqa: S608 - the conditions are constants
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +41,7 @@ class EncounterLine:
     pages: str
     entities: int
     to_review: int
+    """Entities that a person must check, for a reason of any pass, and that wait for a decision."""
     is_published: bool
     """Whether all batches succeeded; the entities of another encounter are not visible."""
 
@@ -54,36 +63,25 @@ class EncounterLine:
 
 def encounter_rows(shell_file_id: UUID) -> Sequence[EncounterLine]:
     """Return the encounters in the order of the pages."""
-    counts = {
-        encounter: (entities, to_review)
-        for encounter, entities, to_review in Entity.objects.filter(shell_file_id=shell_file_id)
-        .values("healthcare_encounter_id")
-        .annotate(entities=Count("id"), to_review=Count("id", filter=_TO_REVIEW))
-        .values_list("healthcare_encounter_id", "entities", "to_review")
-    }
-    return [
-        _row(each, *counts.get(each.id, (0, 0)))
-        for each in Encounter.objects.filter(shell_file_id=shell_file_id).order_by(
-            "encounter_index"
-        )
-    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_ENCOUNTERS, [shell_file_id])
+        return [_line(*row) for row in cursor.fetchall()]
 
 
-def _row(each: Encounter, entities: int, to_review: int) -> EncounterLine:
-    first, last = each.page_start, each.page_end
+def _line(
+    encounter: UUID, number: int, kind: str, first_day: date | None, last_day: date | None,
+    facility: str | None, clinician: str | None, first: int, last: int, is_published: bool,
+    entities: int, to_review: int,
+) -> EncounterLine:  # fmt: skip
     return EncounterLine(
-        number=each.encounter_index,
-        encounter_id=str(each.id),
-        type=each.encounter_type.replace("_", " "),
-        days=EncounterDays(
-            number=each.encounter_index,
-            first=each.encounter_date_start,
-            last=each.encounter_date_end,
-        ),
-        facility=each.facility_name or "",
-        clinician=each.clinician_name or "",
+        number=number,
+        encounter_id=str(encounter),
+        type=kind.replace("_", " "),
+        days=EncounterDays(number=number, first=first_day, last=last_day),
+        facility=facility or "",
+        clinician=clinician or "",
         pages=str(first) if first == last else f"{first}–{last}",
         entities=entities,
         to_review=to_review,
-        is_published=each.entities_published_at is not None,
+        is_published=is_published,
     )

@@ -94,5 +94,13 @@ def entry_of(
     )
 
 
+def list_order(is_contradicted: bool, is_marked: bool) -> tuple[bool, bool]:
+    """Return the sort key of an entry: contradicted entries first, then marked ones (`is_marked`).
+
+    The sort is stable, so the others keep the order of the list.
+    """
+    return not is_contradicted, not is_marked
+
+
 def _in_order(encounters: Sequence[UUID], indexes: Mapping[UUID, int]) -> list[UUID]:
     return sorted((each for each in encounters if each in indexes), key=indexes.__getitem__)

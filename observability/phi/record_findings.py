@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db.models import Count, Q
 
+from observability.phi.encounter_table import EncounterLine
 from observability.phi.open_passes import open_passes
+from pipeline.core.labels import incomplete_note
 from pipeline.core.states import Step
-from pipeline.models import EnrichedEntity, Reuse, ShellFile, selectors
+from pipeline.models import EnrichedEntity, Reuse, ShellFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +48,8 @@ class RecordFindings:
         return {each.code: each.display for each in reversed(self.codes)}
 
 
-def record_findings(shell_file_id: UUID) -> RecordFindings:
-    """Return the findings of a record, in four statements; raises ShellFile.DoesNotExist."""
+def record_findings(shell_file_id: UUID, encounters: Sequence[EncounterLine]) -> RecordFindings:
+    """Return the findings of a record, in three statements; raises ShellFile.DoesNotExist."""
     steps = (Step.PASS1_5, Step.PASS2, Step.PASS3)
     warnings, *statuses = ShellFile.objects.values_list(
         "warnings", *(f"session__{step}_status" for step in steps)
@@ -59,7 +62,9 @@ def record_findings(shell_file_id: UUID) -> RecordFindings:
         .values_list("code_system", "code", "code_display", "entities", "flagged")
     )
     return RecordFindings(
-        incomplete_note=selectors.incomplete_note_of(shell_file_id),
+        incomplete_note=incomplete_note(
+            sum(each.is_published for each in encounters), len(encounters)
+        ),
         open_passes=open_passes(dict(zip(steps, statuses, strict=True))),
         warnings=tuple(str(each["message"]) for each in warnings),
         reused=_reused(shell_file_id),

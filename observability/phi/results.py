@@ -2,7 +2,7 @@
 
 An address names a row: `problem-3`, `lab_series-3-40` (result 40 of series 3), `encounter-7`,
 `contradiction-21`, `code-51`, `narrative-9`, `narrative-<encounter>`. Contradicted and flagged
-entries come first in their list. Reading takes at most fourteen statements for any record.
+entries come first in their list. Reading takes at most twelve statements for any record.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from pipeline.models import NarrativeSentence, RecordListItem
 from pipeline.models.outdated import StaleResults, stale_results
 
 ENCOUNTERS_SHOWN = 20
-CONTRADICTIONS_SHOWN = 20
 NARRATIVES_SHOWN = 3
 CODES_SHOWN = 20
 HELD_SHOWN = 20
@@ -101,18 +100,18 @@ def results_page(shell_file_id: UUID, chosen: str = "") -> ResultsPage:
 
 
 def _read(shell_file_id: UUID, chosen: str) -> ResultsPage:
-    found = record_findings(shell_file_id)
     encounters = encounter_rows(shell_file_id)
+    found = record_findings(shell_file_id, encounters)
     indexes = {UUID(each.encounter_id): each.number for each in encounters}
     stale = stale_results(shell_file_id)
     outlines = list_outlines(shell_file_id, stale)
-    contradictions = [each for of in outlines.values() for each in of.contradictions]
+    listed = results_lists(outlines, chosen, indexes, found.displays, stale)
     return ResultsPage(
         findings=found,
         chosen=chosen,
-        contradictions=_part(contradictions, "contradiction", chosen, CONTRADICTIONS_SHOWN),
+        contradictions=listed.contradictions,
         encounters=_encounters(encounters, chosen),
-        lists=results_lists(outlines, chosen, indexes, found.displays, stale),
+        lists=listed.lists,
         narratives=_narratives(shell_file_id, chosen, indexes, stale),
         codes=_part(found.codes, "code", chosen, CODES_SHOWN),
     )
@@ -151,14 +150,7 @@ def _narratives(
     addresses = [f"narrative-{n}" for n in range(1, len(others) + 1)]
     part = _part(others, "narrative", _numbered(chosen, others), NARRATIVES_SHOWN, addresses)
     told = narratives_at([*own, *part.rows], indexes, stale)
-    numbers = {each.narrative_id: where for each, where in zip(others, addresses, strict=True)}
-    outdated = [
-        numbers[narrative]
-        for narrative in NarrativeSentence.objects.filter(id__in=stale.sentences, supported=True)
-        .order_by("narrative__narrative_index")
-        .values_list("narrative_id", flat=True)
-        if narrative in numbers
-    ]
+    outdated = _outdated(others, addresses, stale) if stale.sentences else []
     return NarrativeSection(
         own=told[0] if own else None,
         part=part.of(told[len(own) :]),
@@ -167,9 +159,24 @@ def _narratives(
     )
 
 
+def _outdated(
+    places: Sequence[NarrativePlace], addresses: Sequence[str], stale: StaleResults
+) -> list[str]:
+    """Return the address of the narrative of each outdated sentence, in the order of the page."""
+    numbers = {each.narrative_id: where for each, where in zip(places, addresses, strict=True)}
+    sentences = NarrativeSentence.objects.filter(id__in=stale.sentences, supported=True)
+    narratives = sentences.order_by("narrative__narrative_index").values_list(
+        "narrative_id", flat=True
+    )
+    return [numbers[narrative] for narrative in narratives if narrative in numbers]
+
+
 def _numbered(chosen: str, places: Sequence[NarrativePlace]) -> str:
     """Return the address with the number of a narrative for the address with its encounter."""
+    kind, _, encounter = chosen.partition("-")
+    if kind != "narrative":
+        return chosen
     for number, each in enumerate(places, start=1):
-        if chosen == f"narrative-{each.encounter_id}":
+        if encounter == str(each.encounter_id):
             return f"narrative-{number}"
     return chosen

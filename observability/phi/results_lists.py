@@ -1,18 +1,19 @@
 """The lists of a record in parts: problems, medications, allergies, laboratory series. PHI.
 
-Contradicted entries come first, then flagged and outdated ones, then the others, each in the order
-of the list. The number of an entry is its number in the list, so its address stays the same.
+`list_entries.list_order` orders the entries. The number of an entry is its number in the list, so
+its address stays the same. Only the shown entries and contradictions are read in full.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
+from django.db import connection
+
 from observability.phi.lab_charts import LabGroup, lab_groups
-from observability.phi.list_entries import LIST_TITLES, ListEntry, entry_of
+from observability.phi.list_entries import LIST_TITLES, ListEntry, entry_of, list_order
 from observability.phi.portions import Portion, portion
 from pipeline.core.labels import counted
 from pipeline.models import RecordListItem, RecordListKind
@@ -26,6 +27,15 @@ PLACES_SHOWN = 8
 """Encounters of an entry that the page shows at a time."""
 MESSAGES_SHOWN = 3
 """Contradictions that an entry repeats; all are in the section of the contradictions."""
+CONTRADICTIONS_SHOWN = 20
+"""Contradictions that the page shows at a time."""
+
+# PostgreSQL counts, because decoding the JSON of each entry would cost most of the page.
+_OUTLINES = """
+SELECT id, kind, jsonb_array_length(contradictions),
+  coalesce(jsonb_array_length(summary -> 'flags'), 0) > 0
+FROM record_list_items WHERE shell_file_id = %s ORDER BY item_index
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,27 +57,23 @@ class FoundContradiction:
         return f"contradiction-{self.number}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class EntryOutline:
     """What the order of a list needs of an entry."""
 
     item_id: UUID
-    number: int
-    """1-based in the list."""
-    is_contradicted: bool
+    kind: str
+    anchor: str
+    """The id of the entry on the page, and its address: the kind and the number in the list."""
+    contradictions: int
     is_flagged: bool
     """Whether an entity behind the entry has a flag, or has changed since."""
     first_contradiction: int
     """The number of its first contradiction in the record."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListOutline:
-    """The order of a list, with all its contradictions."""
-
-    kind: str
-    entries: Sequence[EntryOutline]
-    contradictions: Sequence[FoundContradiction] = field(repr=False)
+ListOutlines = Mapping[str, Sequence[EntryOutline]]
+"""The entries of each list that has an entry, in the order of `list_order`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,100 +112,105 @@ class ResultsList:
         return self.kind == RecordListKind.LAB_SERIES.value
 
 
-def list_outlines(shell_file_id: UUID, stale: StaleResults) -> dict[str, ListOutline]:
+@dataclass(frozen=True, kw_only=True)
+class ResultsLists:
+    """The shown parts of all lists, and of the contradictions of the record."""
+
+    lists: Sequence[ResultsList]
+    contradictions: Portion[FoundContradiction]
+
+
+def list_outlines(shell_file_id: UUID, stale: StaleResults) -> ListOutlines:
     """Return the order of each list that has an entry, in one statement."""
-    rows: dict[str, list[tuple[UUID, Sequence[Mapping[str, Any]], bool]]] = {
-        kind: [] for kind in LIST_TITLES
-    }
-    items = RecordListItem.objects.filter(shell_file_id=shell_file_id).order_by("item_index")
-    for item, kind, contradictions, flags in items.values_list(
-        "id", "kind", "contradictions", "summary__flags"
-    ):
-        rows[kind].append((item, contradictions, bool(flags) or item in stale.list_items))
-    outlines: dict[str, ListOutline] = {}
+    found: dict[str, list[tuple[UUID, int, bool]]] = {kind: [] for kind in LIST_TITLES}
+    with connection.cursor() as cursor:
+        cursor.execute(_OUTLINES, [shell_file_id])
+        for item, kind, contradictions, is_flagged in cursor.fetchall():
+            found[kind].append((item, contradictions, is_flagged or item in stale.list_items))
     told = 0
-    for kind, of in rows.items():
-        if of:
-            outlines[kind] = _outline(kind, of, told)
-            told += len(outlines[kind].contradictions)
-    return outlines
+    outlines: dict[str, list[EntryOutline]] = {}
+    # Contradictions are numbered across the lists, in the order of the page.
+    for kind, rows in found.items():
+        entries = outlines[kind] = []
+        for number, (item, contradictions, is_flagged) in enumerate(rows, start=1):
+            entries.append(
+                EntryOutline(
+                    item_id=item,
+                    kind=kind,
+                    anchor=f"{kind}-{number}",
+                    contradictions=contradictions,
+                    is_flagged=is_flagged,
+                    first_contradiction=told + 1,
+                )
+            )
+            told += contradictions
+        entries.sort(key=lambda each: list_order(bool(each.contradictions), each.is_flagged))
+    return {kind: entries for kind, entries in outlines.items() if entries}
 
 
 def results_lists(
-    outlines: Mapping[str, ListOutline],
+    outlines: ListOutlines,
     chosen: str,
     indexes: Mapping[UUID, int],
     displays: Mapping[str, str],
     stale: StaleResults,
-) -> list[ResultsList]:
+) -> ResultsLists:
     """Return the part of each list that contains the row `chosen`, in one statement.
 
     Raises RecordListItem.DoesNotExist if an entry is gone since the outlines were read.
     """
-    parts = {kind: _part(of, chosen) for kind, of in outlines.items()}
-    wanted = [each.item_id for part in parts.values() for each in part.rows]
+    parts = {kind: _part(kind, of, chosen) for kind, of in outlines.items()}
+    contradictions = _contradictions(outlines, chosen)
+    wanted = {each.item_id for part in parts.values() for each in part.rows}
+    wanted |= {each.item_id for each, _ in contradictions.rows}
     items = RecordListItem.objects.in_bulk(wanted)
     if len(items) < len(wanted):
         raise RecordListItem.DoesNotExist
-    return [
+    lists = [
         ResultsList(
             kind=kind,
             title=LIST_TITLES[kind],
             part=part.of(
                 [
-                    _shown(
-                        f"{kind}-{each.number}",
-                        each,
-                        entry_of(items[each.item_id], indexes, displays, stale),
-                        chosen,
-                    )
+                    _shown(each, entry_of(items[each.item_id], indexes, displays, stale), chosen)
                     for each in part.rows
                 ]
             ),
-            contradicted=sum(each.is_contradicted for each in outlines[kind].entries),
-            flagged=sum(
-                each.is_flagged and not each.is_contradicted for each in outlines[kind].entries
-            ),
+            contradicted=sum(bool(each.contradictions) for each in outlines[kind]),
+            flagged=sum(each.is_flagged and not each.contradictions for each in outlines[kind]),
         )
         for kind, part in parts.items()
     ]
+    messages = [_message(items[each.item_id], each, at) for each, at in contradictions.rows]
+    return ResultsLists(lists=lists, contradictions=contradictions.of(messages))
 
 
-def _outline(
-    kind: str, rows: Sequence[tuple[UUID, Sequence[Mapping[str, Any]], bool]], told: int
-) -> ListOutline:
-    entries: list[EntryOutline] = []
-    contradictions: list[FoundContradiction] = []
-    for number, (item, messages, is_flagged) in enumerate(rows, start=1):
-        entries.append(
-            EntryOutline(
-                item_id=item,
-                number=number,
-                is_contradicted=bool(messages),
-                is_flagged=is_flagged,
-                first_contradiction=told + len(contradictions) + 1,
-            )
-        )
-        contradictions += [
-            FoundContradiction(
-                number=told + len(contradictions) + n,
-                message=str(each["message"]),
-                title=LIST_TITLES[kind],
-                kind=kind,
-                entry=f"{kind}-{number}",
-            )
-            for n, each in enumerate(messages, start=1)
-        ]
-    entries.sort(key=lambda each: (not each.is_contradicted, not each.is_flagged))
-    return ListOutline(kind=kind, entries=entries, contradictions=contradictions)
+def _contradictions(outlines: ListOutlines, chosen: str) -> Portion[tuple[EntryOutline, int]]:
+    """Return the shown contradictions: the entry of each, and its 0-based place in the entry."""
+    entries = [each for of in outlines.values() for each in of if each.contradictions]
+    entries.sort(key=lambda each: each.first_contradiction)
+    found = [(each, at) for each in entries for at in range(each.contradictions)]
+    addresses = [f"contradiction-{number}" for number in range(1, len(found) + 1)]
+    at = addresses.index(chosen) if chosen in addresses else 0
+    return portion(found, addresses, at, CONTRADICTIONS_SHOWN)
 
 
-def _part(outline: ListOutline, chosen: str) -> Portion[EntryOutline]:
-    addresses = [f"{outline.kind}-{each.number}" for each in outline.entries]
+def _message(item: RecordListItem, outline: EntryOutline, at: int) -> FoundContradiction:
+    return FoundContradiction(
+        number=outline.first_contradiction + at,
+        message=str(item.contradictions[at]["message"]),
+        title=LIST_TITLES[outline.kind],
+        kind=outline.kind,
+        entry=outline.anchor,
+    )
+
+
+def _part(kind: str, entries: Sequence[EntryOutline], chosen: str) -> Portion[EntryOutline]:
+    addresses = [each.anchor for each in entries]
     asked, _ = _inner(chosen)
     at = addresses.index(asked) if asked in addresses else 0
-    is_labs = outline.kind == RecordListKind.LAB_SERIES
-    return portion(outline.entries, addresses, at, SERIES_SHOWN if is_labs else ENTRIES_SHOWN)
+    is_labs = kind == RecordListKind.LAB_SERIES
+    return portion(entries, addresses, at, SERIES_SHOWN if is_labs else ENTRIES_SHOWN)
 
 
 def _inner(chosen: str) -> tuple[str, int | None]:
@@ -210,7 +221,8 @@ def _inner(chosen: str) -> tuple[str, int | None]:
     return chosen, None
 
 
-def _shown(anchor: str, outline: EntryOutline, entry: ListEntry, chosen: str) -> ShownEntry:
+def _shown(outline: EntryOutline, entry: ListEntry, chosen: str) -> ShownEntry:
+    anchor = outline.anchor
     asked, number = _inner(chosen)
     inside = number if asked == anchor else None
     places = list(zip(entry.encounters, entry.encounter_ids, strict=True))

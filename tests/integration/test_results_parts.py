@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -21,7 +23,9 @@ pytestmark = pytest.mark.django_db
 
 LARGEST_ANSWER = 150_000
 """Bytes of any answer, for a record with 1,000 entities that is long in each section."""
-RESULTS_STATEMENTS = 24
+RESULTS_STATEMENTS = 22
+DECODED_VALUES = 80
+"""JSON values that a page decodes: those of the shown rows. Each of 1,000 entries has two."""
 SECTIONS = ("contradictions", "encounters", "problem", "medication", "allergy", "lab_series",
             "narratives", "codes")  # fmt: skip
 
@@ -97,6 +101,17 @@ def test_a_record_of_1000_contradicted_entries_and_narratives_is_small(reviewer:
     assert len(answer.content) < LARGEST_ANSWER / 3
     assert statements <= RESULTS_STATEMENTS
     assert "1,000 contradictions" in answer.content.decode()
+
+
+def test_only_the_json_of_shown_entries_is_decoded(reviewer: Client) -> None:
+    item = a_reviewed_record(entities=1_000)
+    reviewer.get(_url(item.shell_file_id))
+
+    with cProfile.Profile() as profile:
+        reviewer.get(_url(item.shell_file_id))
+
+    calls = pstats.Stats(profile).get_stats_profile().func_profiles["raw_decode"].ncalls
+    assert int(calls.partition("/")[0]) <= DECODED_VALUES
 
 
 @pytest.mark.parametrize("name", ["problem", "medication", "allergy", "lab_series"])
