@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from observability.phi.encounter_table import EncounterLine, encounter_rows
-from observability.phi.list_entries import LIST_TITLES, ListEntry, entry_of
+from observability.phi.list_entries import LIST_TITLES, ListEntry, entry_of, list_order
 from observability.phi.narratives import Narrative, narrative_places, narratives_at
 from observability.phi.record_findings import CodeCount, record_findings
 from pipeline.models import RecordListItem
@@ -33,7 +33,8 @@ class ClinicalSummary:
     narratives: tuple[Narrative, ...]
     """The record's own narrative first."""
     lists: dict[str, tuple[ListEntry, ...]]
-    """By kind, in the order of `LIST_TITLES`; a kind without entries is left out."""
+    """By kind, in the order of `LIST_TITLES`; a kind without entries is left out. `list_order`
+    orders the entries."""
     codes: tuple[CodeCount, ...]
     entities: int
     entities_flagged: int
@@ -81,4 +82,6 @@ def _lists(
     items = RecordListItem.objects.filter(shell_file_id=shell_file_id)
     for item in items.order_by("kind", "item_index"):
         found[item.kind].append(entry_of(item, indexes, displays, stale))
+    for entries in found.values():
+        entries.sort(key=lambda each: list_order(bool(each.contradictions), each.is_marked))
     return {kind: tuple(entries) for kind, entries in found.items() if entries}

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from observability.drilldown.explain import drill_down
 from observability.permissions import Role
+from observability.phi.results import results_page
 from pipeline.core.states import JobStatus, Step, WorkStatus
 from pipeline.models import (
     Encounter,
@@ -33,6 +34,7 @@ from pipeline.models import (
 from tests.support.audit_rows import audit_events
 from tests.support.clinical_rows import CONTRADICTION, SUPPORTED, UNSUPPORTED, clinical_rows
 from tests.support.rows import a_job, an_encounter
+from tests.support.wide_results import a_wide_record
 
 pytestmark = pytest.mark.django_db
 
@@ -91,6 +93,20 @@ def test_page_and_command_show_supported_sentences_and_contradictions_alone() ->
     assert "1 sentence not supported and left out" in _command(record_id)
     assert "code_uncertain" not in _page(record_id) + _command(record_id)
     assert "the page does not decide between the codes" in _command(record_id)
+
+
+def test_page_and_command_list_contradicted_and_flagged_entries_first_and_alike() -> None:
+    wide = a_wide_record(entries=12, encounters=4, results=3)
+
+    found = json.loads(_command(wide.record_id, "--json"))["lists"]
+    shown = results_page(wide.record_id).lists
+
+    for of in shown:
+        listed = [entry["id"] for entry in found[of.kind]]
+        assert listed[: len(of.part.rows)] == [each.entry.id for each in of.part.rows]
+    assert [entry["name"] for entry in found["problem"]][:1] == [f"problem {wide.flagged}"]
+    assert found["medication"][0]["contradictions"]
+    assert not any(entry["contradictions"] for entry in found["medication"][1:])
 
 
 def test_each_reading_is_one_row_of_the_audit_and_needs_the_right() -> None:
