@@ -142,7 +142,7 @@ def test_the_means_of_a_negative_finding_is_not_denied(text: str, name: str) -> 
         ("PLAN\nStroke code was called off.", "stroke", "hypothetical"),
     ],
 )
-def test_a_finding_that_nobody_states_is_not_certain(text: str, name: str, certainty: str) -> None:
+def test_an_unstated_finding_is_not_certain(text: str, name: str, certainty: str) -> None:
     assert row_of(text, name)["certainty"] == certainty
 
 

@@ -71,10 +71,13 @@ _ANSWERED = re.compile(
     r"(?:[:=?]|[ ]-|\.{3,}|\t|[ ]{2})[ \t]*"
     r"(?P<answer>Yes|No|YES|NO|yes|no|Y|N|y|n|Never|never|NEVER|(?i:unknown|unk|n/a|not asked"
     r"|not known|not assessed"
-    r"|unsure))(?=[ ]{2,}|\t|[ ]*[,;|]|[ ]*\.?[ ]*$"
+    r"|unsure)|(?<=\t)(?i:denie[sd]|absent|none)|(?<=\t)(?i:present|endorse[sd]|reports?|reported))"
+    r"(?=[ ]{2,}|\t|[ ]*[,;|]|[ ]*\.?[ ]*$"
     r"|[ ]+[A-Z][A-Za-z /-]{2,40}[:?])"
     r"|(?P<bare>[A-Za-z][A-Za-z0-9 /'’&-]{1,48}?)[ ]*\((?P<paren>Yes|No|YES|NO|Y|N|y|n)\)"
 )
+_NO_ANSWERS = frozenset({"n", "no", "never", "denies", "denied", "absent", "none"})
+_YES_ANSWERS = frozenset({"y", "yes", "present", "endorses", "endorsed", "report", "reports"})
 _UNDECIDED = re.compile(
     r"(?P<label>[A-Za-z][A-Za-z0-9 '’&-]{1,48}?)[ :]*(?:\b(?:Yes[ ]?/[ ]?No|Y[ ]?/[ ]?N|Y[ ]+N"
     r"|Yes[ ]+No)\b)"
@@ -82,10 +85,15 @@ _UNDECIDED = re.compile(
 _LABEL = r"[A-Z][A-Za-z0-9/'’&-]*(?:[ ](?!(?:Yes|No|YES|NO|Y|N)\b)[A-Za-z0-9/'’&-]+){0,4}"
 _PAIR = re.compile(rf"(?P<label>{_LABEL})[ ]+(?P<answer>Yes|No|YES|NO|Y|N)(?![\w-])[ ,;.]*")
 _PAIR_BACK = re.compile(rf"(?P<answer>Yes|No|YES|NO|Y|N)[ ]+(?P<label>{_LABEL})[ ,;.]*")
-_SIGN = re.compile(r"\b(?:yes|no|y|n|never|unk|unknown|n/a|not|unsure)\b", re.I)
+_SIGN = re.compile(
+    r"\b(?:yes|no|y|n|never|unk|unknown|n/a|not|unsure|denie[sd]|absent|none|present|endorse[sd]"
+    r"|report(?:s|ed)?)\b",
+    re.I,
+)
 """A word without which no line has an answer. This test is much faster than the patterns above."""
 _MAY_ANSWER = re.compile(
     r"(?:[:=?\t]|[ ]-|\.\.\.|[ ]{2})[ \t]*(?:yes|no|never|y|n|unk|n/a|unsure)(?![a-su-z])"
+    r"|\t[ \t]*(?:denie[sd]|absent|none|present|endorse[sd]|report)"
     r"|\([ynYN]|\b(?:yes|y)[ ]{0,9}/?[ ]?no?\b",
     re.I,
 )
@@ -153,8 +161,13 @@ def _cell_row(cells: list[str], answers: list[str]) -> tuple[int, int, BoxTick] 
 
 def _answer_row(line: str, answers: list[str]) -> tuple[int, int, BoxTick] | None:
     """Return the item of a row with one box for each answer of the header."""
-    boxes = [m for m in _BOX.finditer(line) if not m["glyph"]] if answers else []
-    if not boxes or line[boxes[-1].end() :].strip() or not line[: boxes[0].start()].strip():
+    boxes = [m for m in _BOX.finditer(line) if not m["glyph"]]
+    leading = _leading_boxes(line, boxes, answers)
+    if leading is not None:
+        return leading
+    if not answers or not boxes or line[boxes[-1].end() :].strip():
+        return None
+    if not line[: boxes[0].start()].strip():
         return None
     if any(line[a.end() : b.start()].strip() for a, b in itertools.pairwise(boxes)):
         return None
@@ -164,12 +177,49 @@ def _answer_row(line: str, answers: list[str]) -> tuple[int, int, BoxTick] | Non
     return 0, boxes[0].start(), _decided(said)
 
 
+def _leading_boxes(
+    line: str, boxes: list[re.Match[str]], answers: list[str]
+) -> tuple[int, int, BoxTick] | None:
+    """Return the item of a row that begins with one box for each answer (`[ ] [x] Fever`).
+
+    Without a header of as many answers, the row does not say which box means what.
+    """
+    if len(boxes) < 2 or line[: boxes[0].start()].strip(" -*•"):
+        return None
+    if any(line[a.end() : b.start()].strip(" |\t/") for a, b in itertools.pairwise(boxes)):
+        return None
+    if not re.search(r"[A-Za-z]{2}", line[boxes[-1].end() :]):
+        return None
+    if len(boxes) != len(answers):
+        return boxes[-1].end(), len(line), BoxTick.OPEN
+    said = {answer: _is_on(box) for answer, box in zip(answers, boxes, strict=True)}
+    return boxes[-1].end(), len(line), _decided(said)
+
+
+def _blanks_to_fill(line: str, boxes: list[re.Match[str]]) -> list[tuple[int, int, BoxTick]]:
+    """Return the items of a line of blanks behind colons (`Fever: ___ Cough: ___`).
+
+    A blank behind a colon is the missing answer of the words before the colon.
+    """
+    if not all(
+        box.group().startswith("__") and box["off"] and line[: box.start()].rstrip()[-1:] in ":="
+        for box in boxes
+    ):
+        return []
+    starts = [0, *(box.end() for box in boxes[:-1])]
+    return [(a, box.start(), BoxTick.OPEN) for a, box in zip(starts, boxes, strict=True)]
+
+
 def _items(line: str, glyphs: set[str | None]) -> list[tuple[int, int, BoxTick]]:
     boxes = [m for m in _BOX.finditer(line) if not m["glyph"] or _is_box(m["glyph"], line, glyphs)]
     if not boxes:
         return _answers(line)
     if re.fullmatch(r"[\s_]*", line):
         return []
+    blanks = _blanks_to_fill(line, boxes)
+    if blanks:
+        rest = blanks[-1][1]
+        return [*blanks, *((a + rest, b + rest, tick) for a, b, tick in _answers(line[rest:]))]
     answered = _answers_first(line, boxes)
     if answered is not None:
         return [answered]
@@ -293,8 +343,8 @@ def _answers(line: str) -> list[tuple[int, int, BoxTick]]:
         name = "label" if m["label"] else "bare"
         answer = m["answer"] or m["paren"]
         label = m[name]
-        is_no = answer.lower() in ("n", "no", "never")
-        if (not is_no and answer.lower() not in ("y", "yes")) or (
+        is_no = answer.lower() in _NO_ANSWERS
+        if (not is_no and answer.lower() not in _YES_ANSWERS) or (
             is_no and _NEGATION.search(label)
         ):
             tick = BoxTick.OPEN
