@@ -23,6 +23,7 @@ from django.conf import settings
 from medproc import leash, private
 from medproc.embedded.processes import command_line, exclusive, is_free, open_lock
 from medproc.env import PROJECT_ROOT
+from medproc.forked import ForkedCommand, fork_command
 from medproc.timing import scaled
 
 GRACE_MARGIN_S = 15.0
@@ -44,7 +45,7 @@ class Child:
     """A command that runs as a child in its own session; Ctrl-C does not reach it."""
 
     name: str
-    process: subprocess.Popen[bytes]
+    process: ForkedCommand
     log: Path
 
 
@@ -64,13 +65,7 @@ class Children:
         log = folder / f"{name}.log"
         descriptor = private.append(log)
         try:
-            process = subprocess.Popen(
-                manage(*arguments),
-                stdin=subprocess.DEVNULL,
-                stdout=descriptor,
-                stderr=descriptor,
-                start_new_session=True,
-            )
+            process = fork_command(*arguments, log=descriptor)
         finally:
             os.close(descriptor)
         self.started.append(Child(name=name, process=process, log=log))
@@ -92,8 +87,7 @@ class Children:
             return
         self._is_asked = True
         for child in self.started:
-            if child.process.poll() is None:
-                child.process.send_signal(signal.SIGTERM)
+            child.process.terminate()
 
     def stop(self) -> list[str]:
         """Ask all children to stop, kill those that do not, and return lines about the killed."""
@@ -175,11 +169,6 @@ def refuse_beside_survivors(stopping: threading.Event) -> None:
 def grace_s() -> float:
     """Return the seconds that children get between SIGTERM and SIGKILL."""
     return scaled(settings.STOP_GRACE_S) + GRACE_MARGIN_S
-
-
-def manage(*arguments: str) -> list[str]:
-    """Return the command line of a management command."""
-    return [sys.executable, str(PROJECT_ROOT / "manage.py"), *arguments]
 
 
 def _rosters() -> Path:

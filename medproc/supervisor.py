@@ -15,7 +15,6 @@ import os
 import secrets
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -37,10 +36,10 @@ from medproc.children import (
     Children,
     SurvivorsError,
     children,
-    manage,
     refuse_beside_survivors,
 )
 from medproc.env import PROJECT_ROOT
+from medproc.forked import fork_command
 from pipeline.core.errors import MedprocError
 from pipeline.core.server_faults import refusal_line
 
@@ -164,15 +163,14 @@ def _alone() -> Iterator[None]:
 
 def _run_beside(running: Children, stopping: threading.Event, *arguments: str) -> int:
     """Run a command on this terminal to its end, or until a child dies."""
-    process = subprocess.Popen(manage(*arguments))
+    process = fork_command(*arguments)
     try:
         while process.poll() is None:
             running.raise_if_died()
             if stopping.wait(POLL_S):
                 break
     finally:
-        if process.poll() is None:
-            process.terminate()
+        process.terminate()
     return process.wait()
 
 

@@ -102,6 +102,16 @@ class EntityFacts:
             found[name] = value
         return found
 
+    def as_shown(self) -> tuple[Any, ...]:
+        """Return what a prompt shows, except the attributes: equal before and after the prompt.
+
+        The values are hashable. A prompt shows no score and no reason of a candidate.
+        """
+        return (
+            *_plain_values(self),
+            tuple((each.system, each.code, each.display, each.term) for each in self.candidates),
+        )
+
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> EntityFacts:
         """Return the facts that `as_json` wrote. The candidates have no score and no reason."""
@@ -132,3 +142,7 @@ def _defaults() -> tuple[tuple[str, Any], ...]:
 
 _values = attrgetter(*(each.name for each in fields(EntityFacts)))
 """Returns the values of all fields of `EntityFacts`, in their order."""
+_plain_values = attrgetter(
+    *(each.name for each in fields(EntityFacts) if each.name not in ("candidates", "attributes"))
+)
+"""Returns the values of the fields of `EntityFacts` that hold no objects of other classes."""

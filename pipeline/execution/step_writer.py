@@ -153,9 +153,7 @@ class StepWriter(Generic[W]):
         flush = replace(
             self.flush,
             items=[
-                {**row_of(self._rows[row]), "output": None}
-                if row in published
-                else row_of(self._rows[row])
+                row_of(self._rows[row], is_published=row in published)
                 for row in sorted(self._dirty | published)
             ],
             parents=[

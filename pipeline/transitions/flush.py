@@ -69,11 +69,13 @@ class Flush:
         return any(rows)
 
 
-def row_of(row: WorkItem) -> Row:
-    """Return the state of a work item as a row of a flush."""
+def row_of(row: WorkItem, *, is_published: bool = False) -> Row:
+    """Return the state of a work item as a row of a flush; a published item has no output."""
     state: Row = {"id": str(row.pk)}
     for column in _columns(table_of(type(row))):
         value = getattr(row, column)
+        if is_published and column == "output":
+            value = None
         if isinstance(value, PackedOutput):
             value = value.unpacked()
         state[column] = value.isoformat() if isinstance(value, datetime) else value

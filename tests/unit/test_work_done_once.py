@@ -12,14 +12,29 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from pipeline.clinical.evidence import _in_text, evidence_of
-from pipeline.clinical.facts import EntityFacts
+from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.clinical.narrative.items import items_of
 from pipeline.clinical.narrative.known import known_of
-from pipeline.core.types import PageSlice
+from pipeline.clinical.page_text.rows import (
+    QuotedText,
+    _has_figure,
+    _headings_above,
+    headings_above,
+)
+from pipeline.clinical.page_text.spellings import fold
+from pipeline.core.types import PageSlice, Span
 from pipeline.documents.reader.bits import Bits, _all_columns
 from pipeline.documents.reader.ocr import Ocr
+from pipeline.providers.local.enrichment.answer import _answer, answer_about, enrich
+from pipeline.providers.local.enrichment.code_choice import _choose
+from pipeline.providers.prompts import read_prompt, render_enrichment
+from pipeline.providers.schemas import FoundEntity
+from pipeline.stages.page_checks.quote_checks import not_in_quote
+from pipeline.stages.pass2.assemble import enriched
 from tests.support.narrative_judge import FACTS
 
+FOLDED = 6
+"""Texts that are folded for a lab whose quote shows value and unit; none of them is the row."""
 CALLS_PER_TOKEN = 45
 """Calls of functions for each token that begins no part; 33 today."""
 
@@ -64,6 +79,59 @@ def test_the_evidence_of_an_entity_is_found_once_for_the_engine_and_the_checks()
     assert evidence_of(again, slices, (again, second)) is found
     assert evidence_of(first, slices, (first,)) is not found
     assert _in_text.cache_info().misses == 2
+
+
+def test_the_checks_of_the_engines_own_reply_choose_no_code_and_read_nothing_again() -> None:
+    text = "Type 2 diabetes mellitus, stable\nCarvedilol 25 mg twice daily"
+    slices = (PageSlice(page=1, start=0, text=text),)
+    offered = Candidate(system="ICD10CM", code="E11.9", display="Type 2 diabetes", score=0.5)
+    asked = (
+        EntityFacts(
+            key="e1", category="condition", name="Type 2 diabetes mellitus", quote=text[:24],
+            page=1, start=0, end=24, candidates=(offered,),
+        ),
+        EntityFacts(
+            key="e2", category="medication", name="Carvedilol", quote=text[33:], page=1, start=33,
+            end=61, dose="25 mg",
+        ),
+    )  # fmt: skip
+    prompt = render_enrichment("ab" * 8, slices, asked)
+    for cached in (_answer, _choose):
+        cached.cache_clear()
+
+    reply = enrich(read_prompt(prompt))
+    for facts, found in zip(asked, reply.entities, strict=True):
+        enriched(facts, found, None, slices, neighbours=asked)
+
+    assert [_answer.cache_info().misses, _choose.cache_info().misses] == [2, 2]
+    answer_about(replace(asked[1], dose="50 mg"), evidence_of(asked[1], slices, asked))
+    answer_about(replace(asked[0], candidates=()), evidence_of(asked[0], slices, asked))
+    assert [_answer.cache_info().misses, _choose.cache_info().misses] == [4, 4]
+
+
+def test_a_line_of_a_table_is_searched_for_figures_once() -> None:
+    rows = [f"Sodium {number}\t14{number} mmol/L" for number in range(1, 9)]
+    text = "\n".join(["Laboratory\tResult", *rows])
+    _has_figure.cache_clear()
+    _headings_above.cache_clear()
+
+    for row in rows:
+        start = text.index(row)
+        assert headings_above(text, Span(1, start, start + 6)) == ("Laboratory",)
+
+    assert _has_figure.cache_info().misses == len(rows)
+
+
+def test_a_row_is_not_folded_for_a_unit_that_the_quote_shows() -> None:
+    entity = FoundEntity(
+        category="lab", page=1, quote="Sodium 140 mmol/L", name="Sodium", value="140", unit="mmol/L"
+    )
+    shown = QuotedText(quote=entity.quote, row=" \n (135-145), drawn at noon", headings=())
+    fold.cache_clear()
+
+    assert list(not_in_quote(entity, shown)) == []
+
+    assert fold.cache_info().misses <= FOLDED
 
 
 def _skewed_page(degrees: float) -> Image.Image:

@@ -91,7 +91,8 @@ def _figures_of(printed: str, entity: FoundEntity) -> str:
 
 def _unit(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     wanted = fold(reported)
-    for text in (fold(shown.quote), fold(f"{shown.quote} {shown.row}")):
+    # Most quotes hold value and unit, so the row is folded only if the quote proves nothing.
+    for text in map(fold, (shown.quote, f"{shown.quote} {shown.row}")):
         # The pattern of units knows no form such as `10*3/mm3`, so the printed form is compared.
         ends = [end for _, end in places(fold(entity.value or ""), text)]
         if any(_is_next(wanted, text[end:].lstrip()) for end in ends):

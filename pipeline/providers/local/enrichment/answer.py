@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pipeline.clinical.evidence import Evidence, evidence_of
 from pipeline.clinical.facts import EntityFacts
-from pipeline.providers.local.enrichment.code_choice import CodeChoice, choose
+from pipeline.providers.local.enrichment.code_choice import AskedEntity, CodeChoice, choose
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import EnrichmentReply, FoundAttributes
 
@@ -49,11 +49,21 @@ def enrich(question: Question) -> EnrichmentReply:
 def answer_about(
     facts: EntityFacts, evidence: Evidence, chosen: CodeChoice | None = None
 ) -> FoundAttributes:
-    """Return the engine's answer about one entity; `chosen` is its code, if known already."""
-    reader = _reader(facts.category)
-    read = reader(facts, evidence) if reader else {n: getattr(facts, n) for n in _PASS1}
+    """Return the engine's answer about one entity; `chosen` is its code, if known already.
+
+    The caller must not change the answer: a later question about the same entity gets it too.
+    """
     code = (chosen or choose(facts, evidence)).code
-    values: dict[str, Any] = {"id": facts.key or "e", "code": code and code.token, **read}
+    return _answer(AskedEntity(facts, evidence), code and code.token)
+
+
+# The engine answers about each entity of a zone, and then the checks of its reply ask again.
+@lru_cache(maxsize=256)
+def _answer(asked: AskedEntity, token: str | None) -> FoundAttributes:
+    facts = asked.facts
+    reader = _reader(facts.category)
+    read = reader(facts, asked.evidence) if reader else {n: getattr(facts, n) for n in _PASS1}
+    values: dict[str, Any] = {"id": facts.key or "e", "code": token, **read}
     try:
         return FoundAttributes(**values)
     except ValidationError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
@@ -38,11 +39,40 @@ _FITS: dict[str, Fit] = {
 }
 
 
+class AskedEntity:
+    """An entity with its evidence, as the key of a cache."""
+
+    __slots__ = ("_shown", "evidence", "facts")
+
+    def __init__(self, facts: EntityFacts, evidence: Evidence) -> None:
+        self.facts = facts
+        self.evidence = evidence
+        self._shown = facts.as_shown()
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, AskedEntity)
+            and self._shown == other._shown
+            and self.facts.attributes == other.facts.attributes
+            and self.evidence == other.evidence
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._shown)
+
+
 def choose(facts: EntityFacts, evidence: Evidence) -> CodeChoice:
     """Return the one code that the text supports.
 
     Codes of different systems do not compete: the shortlist's order decides between the systems.
     """
+    return _choose(AskedEntity(facts, evidence))
+
+
+# The local engine asks about each entity of a zone, and then the checks of its reply ask.
+@lru_cache(maxsize=256)
+def _choose(asked: AskedEntity) -> CodeChoice:
+    facts, evidence = asked.facts, asked.evidence
     fit = _FITS.get(facts.category)
     if fit is None or not facts.candidates:
         return CodeChoice()
