@@ -183,7 +183,7 @@ class BatchWork:
             self._pages,
             lambda index: self._second.take(batches[index], self._slices_of(batches[index])),
         )
-        store.mark_succeeded(result, batches, replies, entities)
+        store.mark_succeeded(result, batches, replies, entities, self._pages)
         flush.parents.append(store.result_row(result))
         flush.results.extend(entities)
         return [batch.id for batch in batches]

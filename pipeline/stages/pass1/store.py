@@ -171,6 +171,7 @@ def mark_succeeded(
     batches: Sequence[Batch],
     replies: Sequence[EntityReply],
     entities: Sequence[dict[str, Any]],
+    pages: Mapping[int, PageText] | None = None,
 ) -> None:
     """Complete an encounter with its published results."""
     result.status = WorkStatus.SUCCEEDED
@@ -180,7 +181,7 @@ def mark_succeeded(
     result.total_rows_not_understood = sum(
         Flag.ROW_NOT_UNDERSTOOD.value in row["review_flags"] for row in entities
     )
-    result.no_known_allergies = joint_no_known_allergies(replies)
+    result.no_known_allergies = trusted_no_known_allergies(batches, replies, pages or {})
     result.zones = [
         [z.zone_type, z.page_start, z.page_end] for reply in replies for z in reply.zones
     ]
@@ -198,6 +199,27 @@ def mark_succeeded(
                 "count": rejected,
             }
         )
+
+
+def trusted_no_known_allergies(
+    batches: Sequence[Batch], replies: Sequence[EntityReply], pages: Mapping[int, PageText]
+) -> bool | None:
+    """Return the joint answer about allergies; a page with suspect words gives no `yes`.
+
+    `No known allergies` has no place in the text, so that nobody can see whether the statement
+    comes from words that address a model, or from hidden words.
+    """
+    trusted = [
+        reply
+        for batch, reply in zip(batches, replies, strict=True)
+        if not reply.no_known_allergies
+        or not any(
+            pages[number].suspects
+            for number in range(batch.page_range_start, batch.page_range_end + 1)
+            if number in pages
+        )
+    ]
+    return joint_no_known_allergies(trusted)
 
 
 def joint_no_known_allergies(replies: Sequence[EntityReply]) -> bool | None:

@@ -21,19 +21,21 @@ _DETERMINER = (
 )
 _FEMALE = (
     r"(?:(?:great[- ])?grand(?:mother|ma)|(?:step|foster[- ]|god)?mother|mom|mum|mommy|mama"
-    r"|(?:half[- ]|step|twin )?sister|aunt|niece|wife|girlfriend|(?:step|grand)?daughter|fiancée)"
+    r"|(?:half[- ]|step-?|twin )?sister|aunt|niece|wife|girlfriend"
+    r"|(?:step-?|grand)?daughter|fiancée)"
     r"(?:s|[- ]in[- ]law)?"
 )
 _MALE = (
     r"(?:(?:great[- ])?grand(?:father|pa)|(?:step|foster[- ]|god)?father|dad|daddy|papa"
-    r"|(?:half[- ]|step|twin )?brother|uncle|nephew|husband|boyfriend|(?:step|grand)?son)"
+    r"|(?:half[- ]|step-?|twin )?brother|uncle|nephew|husband|boyfriend|(?:step-?|grand)?son)"
     r"(?:s|[- ]in[- ]law)?"
 )
 _OTHERS = (
     r"(?:no one in (?:the|his|her|their) (?:immediate )?family"
     r"|(?:great[- ])?(?:step|grand)?parents?|siblings?|cousins?|relatives?|family members?"
     r"|in-laws"
-    r"|spouses?|partners?|significant other|fiancee?|roommates?|flatmates?|housemates?|bunkmates?"
+    r"|spouses?|partners?|significant other|fianc[eé]e?"
+    r"|roommates?|flatmates?|housemates?|bunkmates?"
     r"|cellmates?|room-mates?|coworkers?|co-workers?|colleagues?|classmates?|schoolmates?"
     r"|tenants?|lodgers?|supervisors?|managers?|coach(?:es)?|clients?|landlady|penpals?"
     r"|teammates?|playmates?|neighbou?rs?|friends?|acquaintances?|donors?(?! (?:site|skin|area"
@@ -43,6 +45,7 @@ _OTHERS = (
     r"|boss|employer|employees?|housekeepers?|surrogate|guardians?|bystanders?|passengers?"
     r"|strangers?"
     r"|(?:the|this|single|live|intrauterine|male|female) f(?:o?e)tus"
+    r"|f(?:o?e)tus(?= (?:with|has|had|is|was)\b)"
     r"|household members?|someone|somebody|another (?:person|patient|child|student|resident)"
     r"|other (?:people|patients|persons|children|students|residents|passengers|family)"
     r"|(?:close|household|sick|sexual|known|family|school|work|casual) contacts?"
@@ -178,6 +181,22 @@ _CARE = re.compile(
 )
 _REACH = 60
 _FALLS_ILL = re.compile(r"diagnosed with|died |passed away|contracted|caught|came down with")
+_HAS_SIDE = re.compile(r"['’]s? side(?: of the family)? (?:has|had|have|with|is|was)\b", re.I)
+_STAFF = re.compile(
+    r"\b(?:the|an?|another|other|one|this|his|her|their|my|previous|former)[ ](?:[a-z-]+[ ])?"
+    r"(?:nurse|aide|doctor|physician|surgeon|dentist|pharmacist|therapist|technician|provider"
+    r"|sitter|student|pupil|resident|inmate|prisoner|driver|worker|employee|staff(?:[ ]member)?"
+    r"|customer|visitor|volunteer|player|soldier)"
+    r"(?:[ ](?:in|at|on|from|of)[ ](?:[\w-]+[ ]?){1,4}?)?"
+    r"[ ](?:(?:who[ ])?(?:has|had)(?![ ](?:(?:also|just|already|now|since|been|not|no|any|[a-z]+ly)"
+    r"[ ])*(?:[a-z]+(?:ed|en)|given|put|set|cut|made|told|found|sent|left|held|done|begun|seen"
+    r"|concerns?|questions?|not|no|an?[ ](?:plan|concern|question|discussion|suspicion))\b)"
+    r"|tested[ ]positive[ ]for|(?:was|were|is)[ ](?:diagnosed[ ]with|positive[ ]for"
+    r"|(?:sick|ill)[ ]with)|died[ ](?:of|from)|came[ ]down[ ]with|contracted|caught)\b",
+    re.I,
+)
+"""A person who works with the patient or is near, and who is ill. The patient can be a nurse too,
+so that a person must read the words."""
 _PARTS = tuple(words("person_parts.txt"))
 """Parts of all words for persons. A text without these parts spares the large pattern."""
 _RELATIVE = re.compile(
@@ -227,6 +246,9 @@ def _events(text: str) -> tuple[_Event, ...]:
     spans = [(m.start(), m.end()) for m, _ in persons]
     current: re.Match[str] | None = None
     marks = [m for m in _PATIENT.finditer(text) if not any(a <= m.start() < b for a, b in spans)]
+    for m in _STAFF.finditer(text):
+        if not any(a < m.end() and m.start() < b for a, b in spans):
+            found.append(_Event(m.start(), m.end(), "other", subject=True, is_doubtful=True))
     for m in sorted([*(p for p, _ in persons), *marks], key=lambda x: x.start()):
         role = next((role for p, role in persons if p is m), None)
         if m.re is _PERSON:
@@ -241,7 +263,7 @@ def _events(text: str) -> tuple[_Event, ...]:
         elif _returns(text, m, current):
             found.append(_Event(m.start(), m.end(), "patient", subject=True))
             current = None
-    return tuple(found)
+    return tuple(sorted(found, key=lambda event: event.start))
 
 
 def _is_either(pronoun: re.Match[str], current: re.Match[str] | None) -> bool:
@@ -263,7 +285,7 @@ def _is_either(pronoun: re.Match[str], current: re.Match[str] | None) -> bool:
 _ALONE = re.compile(r"\w[ ]*[(\[][ ]*(?:[\w ]+(?:,|/|&| and| or)[ ]*){0,3}$", re.I)
 _NAMED_PATIENT = re.compile(
     r"[ ]*(?:[(\[][ ]*(?:the[ ])?(?:patient|pt|self|himself|herself)[ ]*[)\]]"
-    r"|[–:-][ ]*(?:patient|pt|self)(?=[ ]*(?:[,;.]|$)))",
+    r"|[–:-][ ]*(?:patient|pt|self)(?:[ ]only)?(?=[ ]*(?:[,;.]|$)))",
     re.I,
 )
 _ANIMAL = re.compile(r"\b(?:dog|cat|pet|pupp|kitten)", re.I)
@@ -279,6 +301,8 @@ def _is_subject(text: str, m: re.Match[str]) -> bool | None:
         # `diabetes (father), asthma`: the remark is about the words before it only.
         return None
     if re.match(r"['’]s?(?![\w])", tail):
+        if _HAS_SIDE.match(tail):
+            return True
         if _SAYING.match(tail):
             return None
         tail_at = re.match(r"['’]s? *", tail)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from pipeline.clinical.page_text.lines import Sentence
 from pipeline.providers.local.assertions.check_boxes import BoxItem, BoxTick
+from pipeline.providers.local.assertions.copy_marks import is_below_copy_mark
 from pipeline.providers.local.assertions.cues import POST, Cue, CueKind, cues_in
 from pipeline.providers.local.assertions.experiencer import (
     experiencer_at,
@@ -116,7 +117,9 @@ _ANSWER = re.compile(r"[ ]+(?:(?P<no>N)|Y)(?=[ ]*(?:[/,;|]|$))")
 """An answer of one letter behind an item: `Diabetes Y / Asthma N`."""
 _BOTH = re.compile(
     r"[ ]*[(\[][^)\]]*\b(?:patient|pt|self)\b[^)\]]*\b(?:and|&)\b"
-    r"|[ ]*[(\[][^)\]]*\b(?:and|&)[ ](?:the[ ])?(?:patient|pt|self)\b",
+    r"|[ ]*[(\[][^)\]]*\b(?:and|&)[ ](?:the[ ])?(?:patient|pt|self)\b"
+    r"|[ ]*:[ ]*[a-z, ]{1,40}?(?:,|\band|&)[ ]*(?:the[ ])?(?:patient|pt|self)\b(?![ ]?:)"
+    r"|[ ]*:[ ]*(?:patient|pt|self)[ ]*(?:,|and\b|&)[ ]*[a-z]",
     re.I,
 )
 """A parenthesis that names the patient beside another person: `gout (father and patient)`."""
@@ -229,6 +232,7 @@ class Assertions:
             or _BOTH.match(words, last) is not None
             or CueKind.UNCLEAR in kinds
             or (negated is True and not is_drug and ends_later(words, last))
+            or is_below_copy_mark(self._text, start)
             or (is_open and negated is not True),
         )
 

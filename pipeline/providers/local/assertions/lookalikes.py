@@ -123,8 +123,21 @@ LOOKALIKES: tuple[tuple[str, str], ...] = (
         "RISK_POST",
         (
             r"\b(?:protocols?|code|alert|bundle|pathway|order set|action plan|questionnaire"
-            r"|support group|educator|awareness)\b"
+            r"|support group|educator|awareness|patients|population|cohort|research|charity)\b"
         ),
+    ),
+    (
+        "NOT_POST",
+        (
+            r"[ ]?[:(–-][ ]*(?:deleted|retracted|voided)\b"
+            r"|\b(?:(?:is|was|were|has|been|now) )*(?:removed|deleted|struck|taken off)"
+            r" (?:(?:from|off) )?(?:the |his |her )?"
+            r"(?:(?:problem|diagnos[ie]s|active|master) )*list\b"
+        ),
+    ),
+    (
+        "UNCLEAR",
+        r"\berror(?: in (?:charting|entry))?[ ]?[:–-]",
     ),
     ("NEAR_NOT_POST", r"(?<=[a-z)])[ ]+(?:no|none|denie[sd])(?=[ ]*(?:[,;]|\.?$))"),
     ("AFFIRM", r"(?<=[a-z)])[ ]+yes(?=[ ]*(?:[,;]|\.?$))"),

@@ -141,6 +141,9 @@ _FIT_FOR = re.compile(r"[-‐‑](?:compatible|safe|conditional)\b", re.I)
 _IDENTIFIER_BEHIND = re.compile(r"[-_#/]?\d{3,}")
 _IDENTIFIER_BEFORE = re.compile(r"\d{3,}[-_#/]$")
 """Digits that make an abbreviation part of a number: `TR-240415-0009` is an accession number."""
+_ADDRESS_BEHIND = re.compile(r"[\w-]*(?:\.(?:org|com|gov|net|edu|info|int)\b|@\w)", re.I)
+_ADDRESS_BEFORE = re.compile(r"(?:www\.|://|@)[\w.-]*$", re.I)
+"""An address on the web: `www.diabetes.org` names a site."""
 _OBJECT_BEHIND = (
     r"[ ]+(?:the|an?|his|her|my|their|your|it|them|up|off|down|apart|out|through|wood|paper"
     r"|calories|himself|herself)\b"
@@ -293,6 +296,8 @@ def is_ruled_out(reading: DocumentState, match: TermMatch, term: Term) -> bool:
         (len(word) <= 3 and _is_label(text, match)) or _is_in_identifier(text, match)
     ):
         return True
+    if _is_in_address(text, match):
+        return True
     return term.category == "symptom" and word == "ha" and not text[match.start].isupper()
 
 
@@ -402,6 +407,12 @@ def _is_in_identifier(text: str, match: TermMatch) -> bool:
     before = text[max(0, match.start - 8) : match.start]
     behind = _IDENTIFIER_BEHIND.match(text, match.end)
     return behind is not None or _IDENTIFIER_BEFORE.search(before) is not None
+
+
+def _is_in_address(text: str, match: TermMatch) -> bool:
+    before = text[max(0, match.start - 40) : match.start]
+    behind = _ADDRESS_BEHIND.match(text, match.end)
+    return behind is not None or _ADDRESS_BEFORE.search(before) is not None
 
 
 def _is_label(text: str, match: TermMatch) -> bool:
