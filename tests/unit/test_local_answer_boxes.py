@@ -1,4 +1,4 @@
-"""Boxes in front of their item, blanks that nobody filled, and answers in a cell of a table."""
+"""Boxes in front of their item, empty blanks, and answers in a cell of a table."""
 
 from __future__ import annotations
 

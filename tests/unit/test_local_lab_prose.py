@@ -38,6 +38,9 @@ def labs(sentence: str, heading: str = "HPI") -> list[tuple[str | None, bool]]:
         "Goal INR 2 to 3.",
         "A normal hemoglobin is 13.",
         "Upper limit of normal for ALT is 40.",
+        "Example: magnesium 0.8 mg/dL is called to the ward.",
+        "For instance, a lactate of 6 mmol/L.",
+        "A platelet count of 8 K/uL would require a transfusion.",
         "Family to report glucose of 60.",
     ],
 )

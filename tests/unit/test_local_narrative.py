@@ -185,6 +185,19 @@ def test_tells_the_steps_of_a_taper_in_order() -> None:
     ]
 
 
+def test_a_sentence_about_steps_tells_of_one_drug() -> None:
+    steps = [
+        made_fact(f"{drug}{n}", "medication", drug, dose=f"{3 - n} mg", step=n, status="active")
+        for drug in ("dexamethasone", "clonazepam")
+        for n in (1, 2)
+    ]
+
+    assert told(steps) == [
+        "The steps of the regimen were dexamethasone 2 mg, then dexamethasone 1 mg.",
+        "The steps of the regimen were clonazepam 2 mg, then clonazepam 1 mg.",
+    ]
+
+
 def test_a_record_without_entities_has_no_narrative() -> None:
     assert told([]) == []
 

@@ -206,7 +206,7 @@ def trusted_no_known_allergies(
 ) -> bool | None:
     """Return the joint answer about allergies; a page with suspect words gives no `yes`.
 
-    `No known allergies` has no place in the text, so that nobody can see whether the statement
+    `No known allergies` has no place in the text, so no reader can see whether the statement
     comes from words that address a model, or from hidden words.
     """
     trusted = [

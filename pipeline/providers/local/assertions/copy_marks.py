@@ -27,7 +27,7 @@ _MOST = 1_500
 
 
 def is_below_copy_mark(text: str, start: int) -> bool:
-    """Return whether such a mark stands above `start` in the same paragraph.
+    """Return whether such a mark is above `start` in the same paragraph.
 
     A word for today behind the mark ends the copied words.
     """

@@ -172,7 +172,9 @@ _CONDITION_BEFORE = re.compile(
     r"\b(?:is|of|at|are|remains?)(?:[ ](?:an?|the|his|her|our|any|serum))*[ ]*$"
     r"|\b(?:parameters?|sliding[ ]scale|transfusion[ ]threshold|eligib\w+|requires?|required|needs?"
     r"|criteria)\b[^.;]*$"
-    r"|\bwhen(?:ever)?\b(?![^.;]*\b(?:was|were|had|found|presented|arrived|seen)\b)[^.;]*$",
+    r"|\bwhen(?:ever)?\b(?![^.;]*\b(?:was|were|had|found|presented|arrived|seen)\b)[^.;]*$"
+    r"|\b(?:for[ ]example|examples?|for[ ]instance|e\.?g\.?|hypothetical(?:ly)?|sample[ ]report)"
+    r"[:,.]?[^.;]*$",
     re.I,
 )
 _PAST_ACTION = re.compile(
@@ -186,6 +188,8 @@ _CONDITION_AFTER = re.compile(
     r"|or[ ](?:more|higher|greater|less|above|below|over|under|lower))\b"
     r"|[ ]*(?:was|were|is)[ ](?:misread|erroneous|wrong|spurious|entered[ ]in[ ]error|an?[ ]error)"
     r"|[ ]*\((?:goal|target)\)"
+    r"|[ ]*(?:would|might)[ ](?:be|require|mean|prompt|trigger|warrant|need|suggest|indicate"
+    r"|call[ ]for|have)\b"
     r"|[ ]*(?:is|are|was)[ ](?:an?|the|our)[ ](?:reason|indication|trigger|threshold|cut-?off"
     r"|contraindication|criterion|goal|target|limit)\b"
     r"|[ ]*(?:->|→|:|,)[ ]*(?:give|call|notify|hold|transfuse|replete)\b",

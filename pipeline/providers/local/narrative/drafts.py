@@ -52,13 +52,26 @@ def drafts_of(facts: Sequence[EntityFacts], words: int, *, record: bool) -> Iter
         if template.order is not None:
             chosen.sort(key=template.order)
         number = 0
-        for when, group in _by_date(chosen, template, record=record):
+        groups = (
+            (when, each)
+            for when, group in _by_date(chosen, template, record=record)
+            for each in (_by_name(group) if template.one_name else [group])
+        )
+        for when, group in groups:
             told = merged(group, template.phrase)
             for phrases in _by_shape(told) if template.shaped else [told]:
                 for part in _parts(phrases, template, when, words, opened=opened, record=record):
                     opened = opened or when is not None
                     yield replace(part, rank=(place, turn_of(template, number)))
                     number += 1
+
+
+def _by_name(facts: Sequence[EntityFacts]) -> list[list[EntityFacts]]:
+    """Return the entities of each name, in the order of the first of them."""
+    found: dict[str, list[EntityFacts]] = {}
+    for each in facts:
+        found.setdefault(each.name.casefold(), []).append(each)
+    return list(found.values())
 
 
 def turn_of(template: SentenceTemplate, number: int) -> int:

@@ -36,6 +36,8 @@ class SentenceTemplate:
     """Sentences that are chosen before the rest of the lists, because a reader acts on them."""
     order: Callable[[EntityFacts], float] | None = None
     """Key by which the entities are told; None keeps the order of the pages."""
+    one_name: bool = False
+    """Whether a sentence tells of one name only, because the order of its phrases has a meaning."""
     shaped: bool = True
     """Whether names stand apart from phrases with a dose or a date."""
 
@@ -163,6 +165,7 @@ TEMPLATES: tuple[SentenceTemplate, ...] = (
         most=9,
         join="then",
         dated=False,
+        one_name=True,
     ),
     SentenceTemplate(
         applies=lambda e: (
