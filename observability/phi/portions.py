@@ -65,12 +65,17 @@ class Portion(Generic[T]):
 
 
 def portion(
-    rows: Sequence[T], addresses: Sequence[str], chosen: int, size: int, *, from_end: bool = False
+    rows: Sequence[T],
+    addresses: Sequence[object],
+    chosen: int,
+    size: int,
+    *,
+    from_end: bool = False,
 ) -> Portion[T]:
     """Return the part of at most `size` rows that contains the row `chosen` (0-based).
 
-    `addresses` holds the address of each row. With `from_end`, the last part is full and the first
-    part takes the rest.
+    `addresses` holds the address of each row, a text or an id. With `from_end`, the last part is
+    full and the first part takes the rest.
     """
     lead = len(rows) % size if from_end else 0
     begin = (chosen - lead) // size * size + lead
@@ -79,6 +84,6 @@ def portion(
         rows=rows[start:end],
         first=start + 1,
         total=len(rows),
-        before=addresses[start - 1] if start else "",
-        after=addresses[end] if end < len(rows) else "",
+        before=str(addresses[start - 1]) if start else "",
+        after=str(addresses[end]) if end < len(rows) else "",
     )

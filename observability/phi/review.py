@@ -1,6 +1,6 @@
 """The review of one record: its entities in order, the selected entity, and what comes next. PHI.
 
-Reading takes a constant number of statements. The list shows the part of the order that contains
+Reading takes a constant number of statements. The list shows the portion of the order that contains
 the selected entity.
 """
 
@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from observability.actions.reviews import reviewer_names
 from observability.phi.attribute_fields import attribute_fields
+from observability.phi.portions import Portion, portion
 from observability.phi.review_fields import FormField, correction_fields
 from observability.phi.review_words import REASONS, VERDICTS, ReviewMark, mark_of
 from observability.phi.source import SourceView, source_view
@@ -130,7 +131,8 @@ class ReviewPage:
     waiting_flagged: int
     unflagged_state: str
     """The state of the unflagged entities that wait, for the check of "accept all"."""
-    rows: Sequence[ReviewRow] = field(repr=False)
+    part: Portion[ReviewRow]
+    """The shown part of the list."""
     selected: ReviewRow | None = field(repr=False)
     source: SourceView | None = field(repr=False)
     fields: Sequence[FormField] = field(repr=False)
@@ -143,9 +145,6 @@ class ReviewPage:
     after: str
     following: str
     """The next waiting entity; empty if none waits beside the selected one."""
-    part_before: str
-    """An entity of the part of the list before this part."""
-    part_after: str
     images: Sequence[NextImage]
     """Loaded in advance: the page of the next entity, and the page of the last decision."""
 
@@ -186,11 +185,6 @@ class ReviewPage:
         return self.waiting - self.waiting_flagged
 
     @property
-    def last_number(self) -> int:
-        """The number of the last entity in the list."""
-        return self.rows[-1].number if self.rows else 0
-
-    @property
     def others(self) -> list[tuple[str, ReviewEncounter]]:
         """The encounters to which the selected entity can be moved, each with its key."""
         if self.selected is None:
@@ -227,9 +221,8 @@ def review_page(
     record_id = item.shell_file_id
     order = in_order(item.id, record_id, item.round)
     at = _selected(order, chosen)
-    first = at // SHOWN * SHOWN
-    rows = _rows(item, order, first, at)
-    selected = next((row for row in rows if row.is_selected), None)
+    part = _rows(item, portion(order, [each.entity_id for each in order], at, SHOWN), at)
+    selected = next((row for row in part.rows if row.is_selected), None)
     source = _source(record_id, selected)
     now = timezone.now()
     holder = _holder(item, now)
@@ -254,7 +247,7 @@ def review_page(
         waiting=len(waiting),
         waiting_flagged=sum(each.is_flagged for each in waiting),
         unflagged_state=order[0].unflagged if order else NONE_WAITS,
-        rows=rows,
+        part=part,
         selected=selected,
         source=source,
         fields=_fields(selected, source, posted),
@@ -264,8 +257,6 @@ def review_page(
         before=_id(order, at - 1),
         after=_id(order, at + 1),
         following=str(following.entity_id) if following else "",
-        part_before=_id(order, first - 1),
-        part_after=_id(order, first + SHOWN),
         images=_images(item, reviewer, order, at, following, len(waiting), last),
     )
 
@@ -285,18 +276,18 @@ def _following(order: Sequence[OrderedEntity], at: int) -> OrderedEntity | None:
     return next((each for each in behind if each.is_waiting), None)
 
 
-def _rows(item: ReviewItem, order: Sequence[OrderedEntity], first: int, at: int) -> list[ReviewRow]:
-    shown = order[first : first + SHOWN]
+def _rows(item: ReviewItem, part: Portion[OrderedEntity], at: int) -> Portion[ReviewRow]:
+    """Return the shown part with the values of its entities; the entity at `at` is selected."""
     known = (
         Entity.objects.select_related("healthcare_encounter")
         .defer("second_reading", "review_flags")
         # The state belongs to the shown values only if one statement reads both.
         .annotate(state=RawSQL(_STATE, []))  # noqa: S611 - SQL without any input
-        .in_bulk([each.entity_id for each in shown])
+        .in_bulk([each.entity_id for each in part.rows])
     )
-    return [
+    rows = [
         ReviewRow(
-            number=number + 1,
+            number=number,
             entity=known[each.entity_id],
             mark=mark_of(
                 known[each.entity_id],
@@ -305,12 +296,13 @@ def _rows(item: ReviewItem, order: Sequence[OrderedEntity], first: int, at: int)
                 is_second=item.round == ReviewRound.SECOND,
             ),
             is_waiting=each.is_waiting,
-            is_selected=number == at,
+            is_selected=number == at + 1,
             state=known[each.entity_id].state,
         )
-        for number, each in enumerate(shown, start=first)
+        for number, each in enumerate(part.rows, start=part.first)
         if each.entity_id in known
     ]
+    return part.of(rows)
 
 
 def _warning(warning: Mapping[str, Any]) -> ReviewWarning:

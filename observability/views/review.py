@@ -285,7 +285,7 @@ def _shown(
         response=response,
         target_kind="record",
         target_id=view.item.shell_file_id,
-        facts={"what": "review", "entity": selected, "entities": len(view.rows)},
+        facts={"what": "review", "entity": selected, "entities": len(view.part.rows)},
     )
 
 

@@ -47,8 +47,31 @@ def test_a_review_asks_the_same_for_10_and_for_200_entities(reviewer: Client) ->
     page, of_large = asked(reviewer, url_of(large))
 
     assert of_large == of_small <= REVIEW_STATEMENTS
-    assert len(page.context["view"].rows) == 50
+    assert len(page.context["view"].part.rows) == 50
     assert page.context["view"].entities == 200
+
+
+def test_the_links_of_the_list_lead_to_every_entity_once(reviewer: Client) -> None:
+    item = a_reviewed_record(entities=120)
+    shown: list[str] = []
+    said: list[tuple[str, list[str]]] = []
+
+    following = ""
+    while following or not said:
+        answer = reviewer.get(f"{url_of(item)}{following}")
+        part, text = answer.context["view"].part, answer.content.decode()
+        shown += [str(row.entity.id) for row in part.rows]
+        links = re.findall(r'<a href="(\?entity=[^"]+)" rel="(prev|next)"', text)
+        said.append((part.words, [rel for _, rel in links]))
+        following = next((link for link, rel in links if rel == "next"), "")
+
+    assert said == [
+        ("1–50 of 120", ["next"]),
+        ("51–100 of 120", ["prev", "next"]),
+        ("101–120 of 120", ["prev"]),
+    ]
+    assert sorted(shown) == sorted(str(entity.id) for entity in entities_of(item))
+    assert "100 before these" in text
 
 
 def test_flagged_entities_come_first_and_a_decision_moves_none(reviewer: Client) -> None:
@@ -61,12 +84,12 @@ def test_flagged_entities_come_first_and_a_decision_moves_none(reviewer: Client)
     after = reviewer.get(url_of(item)).context["view"]
 
     order = [flagged.id, *(each.id for each in plain)]
-    assert [row.entity.id for row in before.rows] == order
-    assert [row.entity.id for row in after.rows] == order
+    assert [row.entity.id for row in before.part.rows] == order
+    assert [row.entity.id for row in after.part.rows] == order
     assert before.selected.entity.id == flagged.id
     assert after.selected.entity.id == plain[0].id
-    assert [row.mark.word for row in before.rows] == ["flagged", *["not flagged"] * 3]
-    assert after.rows[0].mark.word == "rejected"
+    assert [row.mark.word for row in before.part.rows] == ["flagged", *["not flagged"] * 3]
+    assert after.part.rows[0].mark.word == "rejected"
 
 
 def test_unaligned_held_and_flagged_entities_differ_by_shape_and_word(reviewer: Client) -> None:
@@ -78,7 +101,7 @@ def test_unaligned_held_and_flagged_entities_differ_by_shape_and_word(reviewer: 
     Entity.objects.filter(id=entities[1].id).update(accepted=False, review_flags=["disputed:dose"])
     Entity.objects.filter(id=entities[2].id).update(review_flags=["read_once"])
 
-    rows = reviewer.get(url_of(item)).context["view"].rows
+    rows = reviewer.get(url_of(item)).context["view"].part.rows
 
     found = {row.entity.id: (row.mark.shape, row.mark.word) for row in rows}
     assert [found[entity.id] for entity in entities] == [
