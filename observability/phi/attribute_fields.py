@@ -1,12 +1,13 @@
 """The structured attributes of an entity as fields of the form of a correction. PHI.
 
-The models of `clinical.attributes` decide which fields a category has. The text of the page and
-what Pass 2 computes are no fields: the first is corrected as a printed field, the second is left
-out when its source changes.
+The models of `clinical.attributes` decide which fields a category has, so a reviewer can add an
+attribute that Pass 2 did not read. The text of the page and what Pass 2 computes are no fields: the
+first is corrected as a printed field, the second is left out when its source changes.
 """
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
@@ -17,33 +18,34 @@ from observability.phi.attribute_words import LABELS
 from observability.phi.review_fields import FormField, typed
 from pipeline.clinical.attributes import ATTRIBUTES
 from pipeline.models.assertions import MedicationStatus
-from pipeline.operations.review.attribute_changes import COMPUTED, PREFIX, PRINTED_BY
+from pipeline.operations.review.attribute_changes import COMPUTED, PREFIX
 
 _OF_THE_PAGE = frozenset(
     {"printed", "printed_unit", "printed_route", "printed_onset", "printed_flag"}
 )
 _NO_FIELD = _OF_THE_PAGE.union(*COMPUTED.values())
+_NOT_READ: tuple[object, ...] = (None, "", [], {})
+_INDEX = re.compile(r"\.[0-9]+\.")
+_MOST = {"components": 2}
+"""The most members of a list; another list always has room for one more."""
 _STATUSES = {"medication": tuple(MedicationStatus.values)}
 """Values of an attribute `status` that the model leaves open."""
 
 
 def attribute_fields(
-    category: str,
-    attributes: Mapping[str, Any],
-    printed: Mapping[str, Any],
-    posted: Mapping[str, str] | None = None,
+    category: str, attributes: Mapping[str, Any], posted: Mapping[str, str] | None = None
 ) -> list[FormField]:
-    """Return one field for each part of each attribute.
+    """Return one field for each part of each attribute; a list has fields for a further member.
 
-    `printed` holds the printed fields of the entity: an attribute with parts needs one, so that its
-    numbers have a text on the page. `posted` holds what a refused form contained.
+    `posted` holds what a refused form contained.
     """
     model = ATTRIBUTES.get(category)
     if model is None:
         return []
     found = []
-    for path, annotation in _parts(model, attributes, printed):
+    for path, annotation in _parts(model, attributes):
         was = _text(_at(attributes, path))
+        whole = ".".join(path.split(".")[: 2 if _INDEX.search(path) else 1])
         options = _options(category, path, annotation)
         if options:
             # A stored value that the model leaves open stays chosen.
@@ -57,14 +59,13 @@ def attribute_fields(
                 value=typed(posted or {}, name, was),
                 was=was,
                 options=[(each, each.replace("_", " ") or "not stated") for each in options],
+                is_read=_at(attributes, whole) not in _NOT_READ,
             )
         )
     return found
 
 
-def _parts(
-    model: type[BaseModel], attributes: Mapping[str, Any], printed: Mapping[str, Any]
-) -> Iterator[tuple[str, Any]]:
+def _parts(model: type[BaseModel], attributes: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the path and the type of each part."""
     for name, info in model.model_fields.items():
         if name in _NO_FIELD:
@@ -75,9 +76,10 @@ def _parts(
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
             yield name, annotation
         elif of_list:
-            for at in range(len(attributes.get(name) or ())):
+            stored = len(attributes.get(name) or ())
+            for at in range(max(stored, _MOST.get(name, stored + 1))):
                 yield from _inside(f"{name}.{at}", inner)
-        elif attributes.get(name) or printed.get(PRINTED_BY.get(name, "")):
+        else:
             yield from _inside(name, inner)
 
 
@@ -112,7 +114,10 @@ def _options(category: str, path: str, annotation: Any) -> Sequence[str]:
 def _at(attributes: Mapping[str, Any], path: str) -> Any:
     value: Any = attributes
     for part in path.split("."):
-        value = value[int(part)] if isinstance(value, list) else (value or {}).get(part)
+        if isinstance(value, list):
+            value = value[int(part)] if int(part) < len(value) else None
+        else:
+            value = (value or {}).get(part)
     return value
 
 

@@ -35,7 +35,6 @@ from pipeline.models import (
     selectors,
 )
 from pipeline.operations.review import queue
-from pipeline.operations.review.fields import PRINTED
 from pipeline.operations.review.priority import PriorityPart, explained
 from pipeline.operations.review.rounds import NONE_WAITS, OrderedEntity, in_order
 from pipeline.transitions.review_decisions import entity_state_sql
@@ -45,6 +44,8 @@ SHOWN = 50
 NEAR_THE_END = 5
 """With so few waiting entities, the first image of the next record is loaded in advance."""
 DECISIONS_SHOWN = 30
+READ = "Structured values, if the printed words are right and their reading is wrong"
+NOT_READ = "Add a structured value that was not read; a number needs its printed words above"
 _STATE = entity_state_sql("pass1_entity_detections")
 
 
@@ -104,6 +105,19 @@ class ReviewWarning:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FieldGroup:
+    """Fields of the form that one heading opens."""
+
+    title: str
+    fields: Sequence[FormField] = field(repr=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a refused form changed a field, so that the fields are open again."""
+        return any(each.is_changed for each in self.fields)
+
+
+@dataclass(frozen=True, kw_only=True)
 class NextImage:
     """The image of a page that the reviewer can see next."""
 
@@ -137,7 +151,7 @@ class ReviewPage:
     source: SourceView | None = field(repr=False)
     fields: Sequence[FormField] = field(repr=False)
     attribute_fields: Sequence[FormField] = field(repr=False)
-    """The structured attributes; empty without attributes."""
+    """The structured attributes of the category; empty before Pass 2."""
     decisions: Sequence[PastDecision] = field(repr=False)
     encounters: Sequence[ReviewEncounter] = field(repr=False)
     before: str
@@ -149,9 +163,12 @@ class ReviewPage:
     """Loaded in advance: the page of the next entity, and the page of the last decision."""
 
     @property
-    def has_changed_attribute(self) -> bool:
-        """Whether a refused form changed an attribute, so that its fields are open again."""
-        return any(each.value != each.was for each in self.attribute_fields)
+    def attribute_groups(self) -> Sequence[FieldGroup]:
+        """The attributes that the entity has, and those that a reviewer can add."""
+        read = [each for each in self.attribute_fields if each.is_read]
+        others = [each for each in self.attribute_fields if not each.is_read]
+        groups = (FieldGroup(title=READ, fields=read), FieldGroup(title=NOT_READ, fields=others))
+        return [each for each in groups if each.fields]
 
     @property
     def is_open(self) -> bool:
@@ -360,9 +377,7 @@ def _attribute_fields(
     later = source.each.later if source else None
     if selected is None or later is None or not later.is_enriched:
         return []
-    entity = selected.entity
-    printed = {name: getattr(entity, name) for name in PRINTED}
-    return attribute_fields(entity.category, later.stored, printed, posted)
+    return attribute_fields(selected.entity.category, later.stored, posted)
 
 
 def _decisions(selected: ReviewRow | None) -> list[ReviewDecision]:

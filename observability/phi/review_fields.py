@@ -62,6 +62,13 @@ class FormField:
     was: str = field(repr=False)
     """The value that the database had when the form was made."""
     options: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    is_read: bool = True
+    """Whether the entity has the attribute; a reviewer can add another one."""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a refused form changed the value, so that its fields are open again."""
+        return self.value != self.was
 
 
 def correction_fields(

@@ -12,7 +12,7 @@ from django.test import Client
 from observability.permissions import Role
 from pipeline.models import EnrichedEntity, Entity, LockedField, ReviewDecision, ReviewItem
 from tests.support.audit_rows import audit_events
-from tests.support.review_forms import a_plain_record, does, held, url_of
+from tests.support.review_forms import a_plain_record, does, form_on, held, url_of
 from tests.support.review_rows import entities_of
 from tests.support.users import client_of
 
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 
 DOSE = "attributes.dose.number"
 UNIT = "attributes.dose.unit"
+STRENGTH = "attributes.strength.0"
 
 
 @pytest.fixture
@@ -85,6 +86,22 @@ def test_a_corrected_part_is_decided_locked_and_audited_and_takes_computed_value
     written = next(row for row in audit_events() if row.action == "review correct")
     assert "attributes.dose" in written.facts["fields"]
     assert "50" not in str(written.facts["fields"])
+
+
+def test_a_number_without_printed_words_is_refused_and_stays_in_the_open_form(
+    reviewer: Client, item: ReviewItem
+) -> None:
+    (entity,) = entities_of(item)
+    form = form_on(reviewer, item, "correct", entity)
+
+    answer = reviewer.post(url_of(item, "correct"), {**form, f"{STRENGTH}.number": "25"})
+
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert "give the printed strength first" in answer.content.decode()
+    read, others = answer.context["view"].attribute_groups
+    assert (read.is_open, others.is_open) == (False, True)
+    assert [each.value for each in others.fields if each.name == f"{STRENGTH}.number"] == ["25"]
+    assert not ReviewDecision.objects.exists()
 
 
 def test_the_database_keeps_a_corrected_attribute(reviewer: Client, item: ReviewItem) -> None:

@@ -7,10 +7,8 @@ import pytest
 from observability.phi.attribute_fields import attribute_fields
 from pipeline.clinical.attributes import ATTRIBUTES
 from pipeline.clinical.facts import EntityFacts
-from pipeline.operations.review.attribute_changes import COMPUTED, PRINTED_BY, with_changes
+from pipeline.operations.review.attribute_changes import COMPUTED, with_changes
 
-PRINTED = {"value": "5", "dose": "5 mg", "frequency": "daily", "reference_range": "1-2",
-           "strength": "5 mg", "previous_dose": "4 mg"}  # fmt: skip
 COMPUTED_NAMES = {name for names in COMPUTED.values() for name in names}
 OF_THE_PAGE = {"printed_route", "printed_onset", "printed_flag"}
 
@@ -23,19 +21,25 @@ def _lab(value: str) -> EntityFacts:
 
 @pytest.mark.parametrize("category", ATTRIBUTES)
 def test_each_attribute_is_a_field_unless_it_is_computed_or_printed(category: str) -> None:
-    lists = {"strength": [{"printed": "5 mg"}], "components": [{"printed": "5"}]}
-    model = ATTRIBUTES[category]
-    stored = {name: rows for name, rows in lists.items() if name in model.model_fields}
+    fields = attribute_fields(category, {})
 
-    names = {each.name.split(".")[1] for each in attribute_fields(category, stored, PRINTED)}
-
-    assert names == set(model.model_fields) - COMPUTED_NAMES - OF_THE_PAGE
+    names = {each.name.split(".")[1] for each in fields}
+    assert names == set(ATTRIBUTES[category].model_fields) - COMPUTED_NAMES - OF_THE_PAGE
+    assert not any(each.is_read for each in fields)
 
 
-def test_an_attribute_without_printed_words_has_no_field() -> None:
-    names = {each.name for each in attribute_fields("medication", {}, {})}
+def test_a_list_has_room_for_one_more_and_a_blood_pressure_for_two() -> None:
+    strengths = [{"printed": "5 mg", "number": "5"}]
 
-    assert not [name for name in names if name.split(".")[1] in PRINTED_BY]
+    of_drug = {each.name: each for each in attribute_fields("medication", {"strength": strengths})}
+    of_vital = {each.name for each in attribute_fields("vital", {"components": strengths})}
+
+    assert of_drug["attributes.strength.0.number"].value == "5"
+    assert of_drug["attributes.strength.0.unit"].is_read
+    assert not of_drug["attributes.strength.1.number"].is_read
+    assert "attributes.strength.2.number" not in of_drug
+    assert "attributes.components.1.number" in of_vital
+    assert "attributes.components.2.number" not in of_vital
 
 
 def test_a_new_number_has_the_printed_words_of_its_entity() -> None:
