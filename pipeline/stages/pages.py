@@ -70,6 +70,11 @@ _WARNINGS = (
         "The file holds other files, which were not read; upload each of them.",
     ),
     (
+        reader.FURTHER_PICTURES,
+        ErrorCode.PARTLY_READ,
+        "The file holds further pictures, which were not read; upload each as a file of its own.",
+    ),
+    (
         reader.TRACKED_CHANGES,
         ErrorCode.INPUT_INVALID,
         "These pages hold changes that are not yet accepted; deleted words were left out.",

@@ -48,6 +48,7 @@ def test_each_doubt_about_a_page_is_one_warning_with_its_pages() -> None:
         ("text_layer", None, ["hidden_text", "partly_read"]),
         ("mixed", 10.0, ["partly_read"]),
         ("text_layer", None, ["attachments", "repaired"]),
+        ("ocr", 90.0, ["further_pictures"]),
         GOOD,
     )
 
@@ -62,6 +63,7 @@ def test_each_doubt_about_a_page_is_one_warning_with_its_pages() -> None:
         ("INPUT_INVALID", [3]),
         ("PARTLY_READ", [3, 4]),
         ("PARTLY_READ", [5]),
+        ("PARTLY_READ", [6]),
     ]
 
 

@@ -13,6 +13,7 @@ from PIL import Image
 from reportlab.pdfgen import canvas
 
 from pipeline.documents.reader import (
+    FURTHER_PICTURES,
     TEXT_LAYER_REJECTED,
     InputRefused,
     MediaType,
@@ -168,6 +169,40 @@ def test_each_tiff_frame_is_a_page(tmp_path: Path) -> None:
 
     assert probe(path).media_type is MediaType.TIFF
     assert [page.source for page in pages] == ["ocr", "blank"]
+
+
+def _with_second(*, note: bytes = b"", kind: int = 0, **options: object) -> bytes:
+    """Return a JPEG file with two scans; `note` and `kind` say what the second scan is."""
+    second = Image.open(io.BytesIO(hostile_files.encoded(hostile_files.scan(ROWS[1:]), "JPEG")))
+    second.encoderinfo = {"xmp": note} if note else {}
+    whole = hostile_files.encoded(
+        hostile_files.scan(ROWS), "MPO", save_all=True, append_images=[second], **options
+    )
+    # The second entry of the index: attributes, size, offset, and two numbers, from the front.
+    at = whole.index(b"MPF\0") + 4 + 8 + 2 + 3 * 12 + 4 + 16
+    return whole[:at] + kind.to_bytes(4, "little") + whole[at + 4 :]
+
+
+@pytest.mark.parametrize(
+    ("content", "is_reported"),
+    [
+        (_with_second(), True),
+        (_with_second(kind=0x020003), True),
+        (_with_second(kind=0x010001), False),
+        (_with_second(note=b"xmlns:hdrgm='http://ns.adobe.com/hdr-gain-map/1.0/'"), False),
+        (_with_second(kind=0x07000000), True),
+        (hostile_files.encoded(hostile_files.scan(ROWS), "JPEG"), False),
+    ],
+    ids=["second page", "other angle", "preview", "gain map", "broken index", "one picture"],
+)
+def test_a_second_picture_of_a_jpeg_is_reported_unless_it_repeats_the_first(
+    tmp_path: Path, content: bytes, is_reported: bool
+) -> None:
+    page = read_one(tmp_path, content)
+
+    assert page.text.splitlines() == list(ROWS)
+    assert (FURTHER_PICTURES in page.warnings) is is_reported
+    assert probe(tmp_path / "record").page_count == 1
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])

@@ -14,10 +14,12 @@ from PIL import Image, ImageFile, ImageOps
 from . import refusals
 from .blank import is_uniform
 from .block_reader import BlockReader
+from .further_pictures import has_further_pictures
 from .image_sizes import largest_stated
 from .ink_reading import FOR_INK, read_scan, with_ink
 from .ocr import Ocr, page_from_image
 from .types import (
+    FURTHER_PICTURES,
     PARTLY_DAMAGED,
     RENDERED_SMALLER,
     MediaType,
@@ -61,6 +63,7 @@ class ImageFileReader:
             raise
         except Exception:  # noqa: BLE001 - a damaged header raises anything
             raise refusals.broken() from None
+        self._further = media_type is MediaType.JPEG and has_further_pictures(self._image, path)
         self._broken_off = False
         self.page_count = self._count() if media_type in _SEVERAL else 1
 
@@ -93,7 +96,9 @@ class ImageFileReader:
             # A decoder leaves a missing part uniform too, so a damaged frame is not a blank page.
             if PARTLY_DAMAGED in warnings:
                 raise ValueError(_TRUNCATED)
-            return page_from_image(number, grey, None, width=width, height=height)
+            return page_from_image(
+                number, grey, None, width=width, height=height, warnings=warnings
+            )
         until = time.process_time() + FOR_INK * self._limits.seconds_per_page
         reading, ink = read_scan(grey, BlockReader(ocr), until=until)
         page = page_from_image(number, grey, reading, width=width, height=height, warnings=warnings)
@@ -117,7 +122,7 @@ class ImageFileReader:
         stored = pixels * max(1, len(self._image.getbands()))
         if pixels > STORED_FACTOR * cap or stored > self._limits.memory_bytes // 3:
             raise refusals.too_many_pixels(number, cap)
-        warnings = []
+        warnings = [FURTHER_PICTURES] if self._further else []
         if pixels > cap:
             self._image.draft(None, (width // 2, height // 2))
         try:

@@ -32,6 +32,8 @@ PARTLY_DAMAGED = "partly_damaged"
 PARTLY_READ = "partly_read"
 #: The page or its file carries attached files, which were not read.
 ATTACHMENTS = "attachments"
+#: The JPEG holds further pictures, which were not read; a preview or a gain map is no such picture.
+FURTHER_PICTURES = "further_pictures"
 #: A text file does not say its encoding; letters with accents may be other letters.
 ENCODING_GUESSED = "encoding_guessed"
 #: Some characters were lost when the file was saved; they are shown as U+FFFD.
