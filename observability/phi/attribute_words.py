@@ -105,7 +105,7 @@ def quantity(value: Attributes) -> str:
     high = value.get("high")
     unit = value.get("unit") or value.get("printed_unit") or ""
     said = f"{_number(number)}–{_number(high)}" if high is not None else _number(number)
-    return " ".join(filter(None, (value.get("comparator"), said, _unit(unit))))
+    return " ".join(filter(None, (value.get("comparator"), said, unit_words(unit))))
 
 
 def timing(value: Attributes) -> str:
@@ -149,7 +149,7 @@ def _range(value: Attributes) -> str:
     return f"{_number(low)}–{_number(high)}"
 
 
-def _unit(unit: str) -> str:
+def unit_words(unit: str) -> str:
     """Return a UCUM unit as people write it, without brackets and braces."""
     for code, words in _UNITS.items():
         unit = unit.replace(code, words)

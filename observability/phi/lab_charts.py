@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from observability.phi.attribute_words import unit_words
 from observability.phi.portions import Portion, portion
 from pipeline.clinical.enrichment_flags import in_words
 
@@ -52,6 +53,7 @@ class LabGroup:
     """The results of one analyte in one unit."""
 
     unit: str
+    """The unit as people write it."""
     results: tuple[LabResult, ...]
     shown: Portion[LabResult]
     points: tuple[LabPoint, ...]
@@ -86,7 +88,7 @@ def lab_groups(
         addresses = [f"{address}-{number + n}" for n in range(1, len(values) + 1)]
         at = chosen - number - 1 if chosen else -1
         at = at if 0 <= at < len(values) else len(values) - 1
-        found.append(_group(str(group.get("unit") or ""), values, addresses, at))
+        found.append(_group(unit_words(str(group.get("unit") or "")), values, addresses, at))
         number += len(values)
     return tuple(found)
 

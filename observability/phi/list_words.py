@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from observability.phi.attribute_words import unit_words
 from pipeline.core.labels import counted
 
 RESULTS_SHOWN = 6
@@ -81,7 +82,7 @@ def _denied(summary: Summary) -> str | None:
 
 def _lab_series(summary: Summary) -> str:
     groups = (
-        f"{_results(group['values'])} {group.get('unit') or ''}".strip()
+        f"{_results(group['values'])} {unit_words(group.get('unit') or '')}".strip()
         for group in summary.get("groups", ())
     )
     return " | ".join(groups)

@@ -107,6 +107,12 @@ class ResultsList:
     """Entries with a flag or a change and without a contradiction."""
 
     @property
+    def order_words(self) -> str:
+        """What comes first, for a list with several parts; "" if nothing does."""
+        is_ordered = not self.part.is_whole and (self.contradicted or self.flagged)
+        return ", contradicted and flagged first" if is_ordered else ""
+
+    @property
     def is_labs(self) -> bool:
         """Whether the entries are laboratory series."""
         return self.kind == RecordListKind.LAB_SERIES.value

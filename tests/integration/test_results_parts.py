@@ -181,6 +181,8 @@ def test_contradicted_and_flagged_entries_come_first_and_are_counted(
     assert medications.part.rows[0].anchor == f"medication-{wide.contradicted}"
     assert (medications.contradicted, problems.flagged) == (1, 1)
     assert "▲ 1 further entry to review" in _section(text, "problem")
+    assert "contradicted and flagged first" in _section(text, "problem")
+    assert "contradicted and flagged first" not in _section(text, "allergy")
     assert "✖ 1 entry with a contradiction" in _section(text, "medication")
     assert "30 contradictions" in _section(text, "contradictions")
 

@@ -59,6 +59,12 @@ def _number(day: str | None, number: str, **more: Any) -> dict[str, Any]:
     return {"date": day, "number": number, "printed": number, "entity_id": "e", **more}
 
 
+def test_a_unit_is_written_as_people_write_it() -> None:
+    (group,) = lab_groups(_series(_number("2024-01-01", "31"), unit="[IU]/L"))
+
+    assert group.unit == "IU/L"
+
+
 def test_a_series_is_drawn_between_its_lowest_and_its_highest_result() -> None:
     (group,) = lab_groups(
         _series(
