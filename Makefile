@@ -26,8 +26,10 @@ AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
+# The records with the most work come first, so that all records end at about the same time.
 demo: $(VENV)/runtime.stamp ## process the sample records end to end and explain one
-	@$(RUN) -m medproc.supervisor demo samples/visit.txt samples/visit.docx samples/*.pdf
+	@$(RUN) -m medproc.supervisor demo samples/long_72p.pdf samples/scan_5p.pdf samples/visit.txt samples/visit.docx \
+	  samples/lab_5p_8enc.pdf samples/traps_10p.pdf samples/visits_20p_4enc.pdf
 
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground
 	@$(RUN) -m medproc.supervisor up --port "$(PORT)"
