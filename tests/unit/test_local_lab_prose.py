@@ -120,3 +120,13 @@ def test_a_value_that_a_relative_reports_is_the_patients() -> None:
     found = [e for e in ask(page("HPI\nWife reports glucose 300.\n")).entities if e.value]
 
     assert [(e.value, e.experiencer) for e in found] == [("300", None)]
+
+
+@pytest.mark.parametrize(
+    "sentence", ["Hgb 7.2 s/p 2 units.", "Cr 2.2 c/o nausea.", "Plt 90 w/o bleeding."]
+)
+def test_an_abbreviation_with_a_slash_is_no_unit(sentence: str) -> None:
+    units = [e.unit for e in ask(page(f"HPI\n{sentence}\n")).entities if e.category == "lab"]
+
+    assert units
+    assert set(units) <= {None}

@@ -84,6 +84,7 @@ def test_a_compound_with_negative_denies_no_neighbour() -> None:
         ("HPI\nDespite no cough, pneumonia was suspected.", "pneumonia"),
         ("HPI\nGiven the absence of rash, zoster is less likely than angina.", "angina"),
         ("HPI\nNo change in appetite, vomiting or diarrhea.", "vomiting"),
+        ("HPI\nDenied by the insurer: MRI for back pain.", "back pain"),
     ],
 )
 def test_a_denial_that_leaves_the_finding_open_is_flagged(text: str, name: str) -> None:
@@ -98,6 +99,8 @@ def test_a_denial_that_leaves_the_finding_open_is_flagged(text: str, name: str) 
         ("HPI\nNo fever.", "fever"),
         ("HPI\nNo asthma exacerbation.", "asthma exacerbation"),
         ("ROS\nCough no, dyspnea none.", "dyspnea"),
+        ("HPI\nNever smoked, drank or had pancreatitis.", "pancreatitis"),
+        ("HPI\nHe does not smoke or have asthma.", "asthma"),
         ("ROS\nWheezing no, cough yes.", "wheezing"),
         ("HPI\nCT argues against the diagnosis of appendicitis.", "appendicitis"),
         ("HPI\nThe labs do not support a diagnosis of lupus.", "lupus"),

@@ -48,6 +48,7 @@ def test_a_disease_of_another_person_is_not_of_the_patient(
         ("HPI\nPer prior discharge summary: gout, stable.", "gout"),
         ("HPI\nCopy-forward from 2020: on day two he has delirium.", "delirium"),
         ("HPI\nERROR: psoriasis.", "psoriasis"),
+        ("HPI\nHis mother's gout and his own asthma are stable.", "asthma"),
     ],
 )
 def test_words_whose_source_is_open_are_flagged(text: str, name: str) -> None:

@@ -107,6 +107,7 @@ class Cue(NamedTuple):
 _PLACE = re.compile(r"[a-z0-9]+|[^a-z0-9]", re.I)
 """A cue begins with a word or a sign, never inside a word."""
 _DIAGNOSIS = re.compile(r"diagnos[ie]s[ ]+of\b", re.I)
+_OR_VERB = re.compile(r"[ ](?:or|nor)[ ]+(?:(?:ever|even|otherwise)[ ]+)?$", re.I)
 _DETERMINED = re.compile(
     r"[ ]*(?:(?:the|an?|any|his|her|their|this|prior|previous|formal|clinical|alternative|new"
     r"|known)[ ]+)*",
@@ -164,11 +165,19 @@ def cues_in(text: str) -> tuple[Cue, ...]:
         for kind, pattern in _phrases_at(low[at : at + 2]):
             m = pattern.match(text, at)
             if m is not None and m.end() > at:
-                if not _names_diagnosis(text, found, m):
+                goes_on = kind is CueKind.AFFIRM and _is_denied_verb(text, found, m.start())
+                if not goes_on and not _names_diagnosis(text, found, m):
                     found.append(Cue(at, m.end(), kind))
                 end = m.end()
                 break
     return tuple(found)
+
+
+def _is_denied_verb(text: str, found: list[Cue], start: int) -> bool:
+    """Return whether `or` joins a verb to a denied verb (`never smoked or had hepatitis`)."""
+    if not found or found[-1].kind not in (CueKind.NOT, CueKind.NEAR_NOT):
+        return False
+    return _OR_VERB.search(text, found[-1].end, start) is not None
 
 
 def _names_diagnosis(text: str, found: list[Cue], m: re.Match[str]) -> bool:

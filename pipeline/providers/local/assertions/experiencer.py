@@ -83,6 +83,7 @@ _PERSON = re.compile(
 )
 _PATIENT = re.compile(
     r"\b(?:patient|pt)\b(?!['’]s|[ ]is[ ]adopted)|\b(?P<pronoun>he|she|I)\b"
+    r"|\b(?P<own>(?:his|her|their)[ ]own)\b"
     r"|(?:[,;]|\band|\bbut|\bwho)[ ]+(?:(?:now|also|he|she|today)[ ]+)*"
     r"(?P<verb>presents?|presented|presenting|complains?|complained|c/o|denies|denied|reports"
     r"|reported|endorses|endorsed|admits|himself|herself|admitted|here|brought|brings|states|stated"
@@ -256,6 +257,12 @@ def _events(text: str) -> tuple[_Event, ...]:
             found.append(_Event(m.start(), m.end(), person, subject=role is not None))
             if role is not None:
                 current = m if role else None
+        elif m["own"]:
+            # `her dad's gout and her own asthma`: `her own` can mean either person.
+            if found and found[-1].person != "patient":
+                found.append(
+                    _Event(m.start(), m.end(), found[-1].person, subject=True, is_doubtful=True)
+                )
         elif _is_either(m, current):
             found.append(
                 _Event(m.start(), m.end(), found[-1].person, subject=True, is_doubtful=True)

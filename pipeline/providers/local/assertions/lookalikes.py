@@ -83,6 +83,8 @@ LOOKALIKES: tuple[tuple[str, str], ...] = (
             r"\bden(?:y|ies|ied|ying) that (?:the|his|her|their|this|these)\b"
             r"(?! (?:patient|pt|child|infant|baby|boy|girl|mother|father)\b)"
             r"|\bnot (?:yet )?(?:improved|better|improving)[ ]?:"
+            r"|\bdenied by (?:the |her |his |their )?(?:insurance|insurer|payer|plan|medicare"
+            r"|medicaid|pharmacy)\b"
         ),
     ),
     # A finding that is less probable than others, or that a test does not prove.

@@ -41,7 +41,7 @@ UNIT = (
     rf"|(?!L[ ])(?:{_BASE})(?:[ ]?/[ ]?{_PER}){{1,3}}"
     r"|(?:%|percent)(?:[ ]of[ ](?:total|hgb|hb))?|m?Osm|g%|mg%|S/CO|secs?\.?|seconds?|ratio|index"
     r"|titers?|units?|copies|arb\.?[ ]units|mEq|mmol|AI|COI|MoM|fL|pg|ng|mcg|mg|mm|°C"
-    r"|[A-Zµμ]{1,5}/[A-Z]{1,4})"
+    r"|(?!(?:s/p|w/[ou]|[chry]/o|b/[cl]|d/[ct]|n/[av]|f/u|a/p|i/o)(?!\w))[A-Zµμ]{1,5}/[A-Z]{1,4})"
     r"(?:[ ]?(?i:FEU|DDU|D-DU|creat(?:inine)?|Cr|Hgb|Hb|protein|\(hs\)|\(FEU\)|\(DDU\)|\(IFCC\)"
     r"|IFCC|NGSP|\(NGSP\)|\(calc\)|CaCO3|cells)(?![\w/]))?"
     r"|g|s|U|‰)"
