@@ -15,14 +15,9 @@ from pipeline.clinical.evidence import _in_text, evidence_of
 from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.clinical.narrative.items import items_of
 from pipeline.clinical.narrative.known import known_of
-from pipeline.clinical.page_text.rows import (
-    QuotedText,
-    _has_figure,
-    _headings_above,
-    headings_above,
-)
+from pipeline.clinical.page_text.rows import QuotedText
 from pipeline.clinical.page_text.spellings import fold
-from pipeline.core.types import PageSlice, Span
+from pipeline.core.types import PageSlice
 from pipeline.documents.reader.bits import Bits, _all_columns
 from pipeline.documents.reader.ocr import Ocr
 from pipeline.providers.local.enrichment.answer import _answer, answer_about, enrich
@@ -33,7 +28,7 @@ from pipeline.stages.page_checks.quote_checks import not_in_quote
 from pipeline.stages.pass2.assemble import enriched
 from tests.support.narrative_judge import FACTS
 
-FOLDED = 6
+FOLDED = 5
 """Texts that are folded for a lab whose quote shows value and unit; none of them is the row."""
 CALLS_PER_TOKEN = 45
 """Calls of functions for each token that begins no part; 33 today."""
@@ -107,19 +102,6 @@ def test_the_checks_of_the_engines_own_reply_choose_no_code_and_read_nothing_aga
     answer_about(replace(asked[1], dose="50 mg"), evidence_of(asked[1], slices, asked))
     answer_about(replace(asked[0], candidates=()), evidence_of(asked[0], slices, asked))
     assert [_answer.cache_info().misses, _choose.cache_info().misses] == [4, 4]
-
-
-def test_a_line_of_a_table_is_searched_for_figures_once() -> None:
-    rows = [f"Sodium {number}\t14{number} mmol/L" for number in range(1, 9)]
-    text = "\n".join(["Laboratory\tResult", *rows])
-    _has_figure.cache_clear()
-    _headings_above.cache_clear()
-
-    for row in rows:
-        start = text.index(row)
-        assert headings_above(text, Span(1, start, start + 6)) == ("Laboratory",)
-
-    assert _has_figure.cache_info().misses == len(rows)
 
 
 def test_a_row_is_not_folded_for_a_unit_that_the_quote_shows() -> None:

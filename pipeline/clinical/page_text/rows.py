@@ -87,18 +87,11 @@ def _headings_above(text: str, at: int) -> tuple[str, ...]:
         words = lines[above].text
         if not words.strip():
             break
-        if not _has_figure(words):
+        if not _FIGURE.search(_DAY.sub("", _IN_PARENTHESES.sub("", words))):
             found.append(words)
             if len(found) == _HEADINGS:
                 break
     return tuple(found)
-
-
-# Each row of a table asks about the rows above it.
-@lru_cache(maxsize=4_096)
-def _has_figure(line: str) -> bool:
-    """Return whether a line prints a figure that is no day, no time and not in parentheses."""
-    return _FIGURE.search(_DAY.sub("", _IN_PARENTHESES.sub("", line))) is not None
 
 
 def _column(heading: str, row: PrintedLine, span: Span) -> str:
