@@ -20,12 +20,15 @@ from pipeline.clinical.page_text.spellings import fold
 from pipeline.core.types import PageSlice
 from pipeline.documents.reader.bits import Bits, _all_columns
 from pipeline.documents.reader.ocr import Ocr
+from pipeline.models import ZoneResult
+from pipeline.models.packed_output import PackedOutput
 from pipeline.providers.local.enrichment.answer import _answer, answer_about, enrich
 from pipeline.providers.local.enrichment.code_choice import _choose
 from pipeline.providers.prompts import read_prompt, render_enrichment
 from pipeline.providers.schemas import FoundEntity
 from pipeline.stages.page_checks.quote_checks import not_in_quote
 from pipeline.stages.pass2.assemble import enriched
+from pipeline.transitions import row_of
 from tests.support.narrative_judge import FACTS
 
 FOLDED = 5
@@ -102,6 +105,25 @@ def test_the_checks_of_the_engines_own_reply_choose_no_code_and_read_nothing_aga
     answer_about(replace(asked[1], dose="50 mg"), evidence_of(asked[1], slices, asked))
     answer_about(replace(asked[0], candidates=()), evidence_of(asked[0], slices, asked))
     assert [_answer.cache_info().misses, _choose.cache_info().misses] == [4, 4]
+
+
+class CountedOutput(PackedOutput):
+    """An output that counts how often it is read."""
+
+    __slots__ = ()
+    reads = 0
+
+    def unpacked(self) -> dict[str, Any]:
+        type(self).reads += 1
+        return super().unpacked()
+
+
+def test_the_output_of_a_published_item_is_not_read_for_its_last_write() -> None:
+    item = ZoneResult(output=CountedOutput({"enriched": []}))
+
+    assert row_of(item, is_published=True)["output"] is None
+    assert CountedOutput.reads == 0
+    assert row_of(item)["output"] == {"enriched": []}
 
 
 def test_a_row_is_not_folded_for_a_unit_that_the_quote_shows() -> None:
