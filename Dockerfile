@@ -17,4 +17,4 @@ COPY templates ./templates
 USER medproc
 VOLUME /data
 EXPOSE 8000
-CMD ["python", "manage.py", "runserver", "--noreload", "--insecure", "0.0.0.0:8000"]
+CMD ["python", "manage.py", "serve", "0.0.0.0:8000"]

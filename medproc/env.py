@@ -129,6 +129,8 @@ class Environment(BaseSettings):
     TRUSTED_PROXIES: Annotated[_Listed, AfterValidator(env_values.check_networks)] = _variable(
         97, (), hint="addresses or networks of your proxies, separated by commas: 10.0.0.0/8"
     )
+    WEB_WORKERS: int = _variable(109, 1, unit="processes", ge=1, le=64)
+    WEB_THREADS: int = _variable(110, 8, unit="threads", ge=1, le=10)
     AUDIT_HEADS_DIR: Annotated[Path, AfterValidator(env_values.check_folder)] | None = _variable(
         98, hint="absolute path of a folder outside MEDPROC_DATA_DIR"
     )
@@ -307,7 +309,7 @@ def load() -> tuple[Environment, tuple[VariableProblem, ...]]:
 
 
 def warnings_of(environment: Environment) -> tuple[VariableProblem, ...]:
-    """Return warnings about variables that look misspelt, and variables without an effect."""
+    """Return warnings: misspelt variables, variables without an effect, and a missing proxy."""
     names = env_rules.misspelt(os.environ, Environment.model_fields)
     return (
         *(
@@ -327,6 +329,17 @@ def warnings_of(environment: Environment) -> tuple[VariableProblem, ...]:
                 id="medproc.W002",
             )
             for name in env_rules.without_effect(environment)
+        ),
+        *(
+            VariableProblem(
+                variable="TRUSTED_PROXIES",
+                message="TRUSTED_PROXIES: names no proxy, but ALLOWED_HOSTS names a host beyond"
+                " this machine, so the console redirects every page to https without an end.",
+                hint="Name the proxy that ends https and sets X-Forwarded-Proto.",
+                id="medproc.W003",
+            )
+            for _ in environment.public_hosts[:1]
+            if not environment.TRUSTED_PROXIES and not environment.DEBUG
         ),
     )
 

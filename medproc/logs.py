@@ -17,15 +17,17 @@ from uuid import UUID
 
 from django.urls import Resolver404, resolve
 
-from medproc.printable import printable
-
 _STATIC = re.compile(r"/static/([\w-][\w./-]*)", re.ASCII)
+_HASH = re.compile(r"\.[0-9a-f]{12}(?=\.\w+$)", re.ASCII)
+"""What the collection of static files adds to a name."""
 _REQUEST_LINE = re.compile(r"(\S+) (\S.*?)(?: (HTTP/\d\.\d))?", re.DOTALL)
 _STATUS = re.compile(r"\d{3}|\d{1,12}|-")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"})
 _SECURITY = "django.security."
 _NO_PAGE = "(unknown page)"
 _NOT_SHOWN = "(not shown)"
+PROBES = frozenset({"/health/live", "/health/ready"})
+"""The paths of `medproc.web.probes`, which are no routes."""
 _LARGEST_NUMBER = 100_000
 """A larger number in a path could be the number of a patient, not of a page."""
 _FRAMES = 10
@@ -37,14 +39,6 @@ REFUSALS = (
 )  # fmt: skip
 """The exceptions with which Django refuses a request. Each is also the name of its logger."""
 _PHRASES = frozenset(status.phrase for status in HTTPStatus)
-
-
-class PlainFormatter(logging.Formatter):
-    """Escapes the characters of a log line that could control a terminal."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line, with control characters escaped."""
-        return printable(super().format(record))
 
 
 class PathsOnly(logging.Filter):
@@ -69,11 +63,11 @@ def _rewrite(record: logging.LogRecord) -> None:
         if record.msg == "code %d, message %s":
             # The message quotes a request line that the server could not read.
             record.args = (record.args[0], _phrase(record.args[0]))
-        record.args = tuple(map(_allowed, record.args))
+        record.args = tuple(map(allowed, record.args))
     elif record.args:
         record.msg, record.args = f"{name}: {_NOT_SHOWN}", ()
     if record.exc_info:
-        record.msg = f"{record.getMessage()}: {_places(record.exc_info[1])}"
+        record.msg = f"{record.getMessage()}: {places(record.exc_info[1])}"
         record.args, record.exc_info, record.exc_text = (), None, None
 
 
@@ -81,7 +75,7 @@ def _phrase(code: object) -> str:
     return next((status.phrase for status in HTTPStatus if status == code), _NOT_SHOWN)
 
 
-def _allowed(part: object) -> object:
+def allowed(part: object) -> object:
     """Return an argument of a message as the log may hold it."""
     if isinstance(part, int | float | HTTPStatus):
         return part
@@ -115,6 +109,8 @@ def _shape(path: str) -> str:
     path = path.partition("?")[0]
     if static := _STATIC.fullmatch(path):
         return path if _is_static_file(static[1]) else _NO_PAGE
+    if path in PROBES:
+        return path
     try:
         found = resolve(unquote(path))
     except Resolver404:
@@ -135,10 +131,10 @@ def _is_static_file(name: str) -> bool:
     # Imported late: the settings import this module.
     from django.contrib.staticfiles import finders
 
-    return finders.find(name) is not None
+    return finders.find(_HASH.sub("", name)) is not None
 
 
-def _places(error: BaseException | None) -> str:
+def places(error: BaseException | None) -> str:
     """Return the types of an error and its causes, and its place, without its message."""
     if error is None:
         return "an unknown error"

@@ -1,4 +1,4 @@
-"""The port of the console: read from the command line, and tried before anything starts."""
+"""The address of the console: read from the command line, and tried before anything starts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from medproc import serving_user, unprivileged
 
 _HINT = "choose another: make up PORT=8001"
+_SERVE_HINT = "choose another: manage.py serve 127.0.0.1:8001"
 
 
 class PortError(Exception):
@@ -23,21 +24,38 @@ def port_number(text: str) -> int:
     return int(text)
 
 
+def address_of(text: str) -> tuple[str, int]:
+    """Return host and port of `host:port`. Raises PortError unless the port is a number."""
+    host, colon, port = text.rpartition(":")
+    if not (colon and host and port.isascii() and port.isdigit() and int(port[:6]) <= 65_535):
+        raise PortError("The address must have the form 127.0.0.1:8000 or [::1]:8000")
+    return host.strip("[]"), int(port)
+
+
 def refuse_unusable(port: int) -> None:
-    """Raise PortError if the console cannot open `port` on this machine."""
+    """Raise PortError if `make up` cannot open `port` on this machine."""
     if os.geteuid() == 0 and port < _first_open_port() and _console_leaves_root():
         user = unprivileged.server_user().name
         raise PortError(f"Port {port} is for root, and the console runs as {user}; {_HINT}")
-    with socket.socket() as probe:
+    refuse_taken("127.0.0.1", port, _HINT)
+
+
+def refuse_taken(host: str, port: int, hint: str = _SERVE_HINT) -> None:
+    """Raise PortError if this process cannot open the address."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError:
+        raise PortError(f"The host {host} has no address; {hint}") from None
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind(address)
         except PermissionError:
-            raise PortError(f"Port {port} is for root; {_HINT}") from None
+            raise PortError(f"Port {port} is for root; {hint}") from None
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise PortError(f"Port {port} is taken; {_HINT}") from None
-            raise PortError(f"Port {port} cannot be opened: {error.strerror}; {_HINT}") from None
+                raise PortError(f"Port {port} is taken; {hint}") from None
+            raise PortError(f"Port {port} cannot be opened: {error.strerror}; {hint}") from None
 
 
 def _console_leaves_root() -> bool:

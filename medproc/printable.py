@@ -1,4 +1,4 @@
-"""The one function that makes a text safe to print.
+"""The one function that makes a text safe to print, and the formatter of log lines that uses it.
 
 Data can contain characters that control a terminal: ESC sequences move the cursor or retitle the
 window, and bidirectional marks turn a line around. Every command, and the log, escapes them.
@@ -6,6 +6,7 @@ window, and bidirectional marks turn a line around. Every command, and the log, 
 
 from __future__ import annotations
 
+import logging
 import unicodedata
 
 _KEPT = "\n\t"
@@ -26,6 +27,14 @@ def printable(text: str) -> str:
 def in_one_line(text: str) -> str:
     """Return the printable text with its line feeds and tabs escaped too."""
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+class PlainFormatter(logging.Formatter):
+    """Escapes the characters of a log line that could control a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, with control characters escaped."""
+        return printable(super().format(record))
 
 
 def _is_plain(character: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from medproc import env, private, unprivileged
 
-SERVING = frozenset({"rqworker", "rqworker-pool", "rqcron", "runserver"})
+SERVING = frozenset({"rqworker", "rqworker-pool", "rqcron", "serve"})
 """Commands that serve until they are stopped; root leaves its rights before they begin."""
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 

@@ -20,6 +20,8 @@ CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.CSRF_TRUSTED_ORIGINS)
 MEDPROC_DATA_DIR = ENVIRONMENT.MEDPROC_DATA_DIR.absolute()
 AUDIT_HEADS_DIR = ENVIRONMENT.AUDIT_HEADS_DIR
 TRUSTED_PROXIES = list(ENVIRONMENT.TRUSTED_PROXIES)
+WEB_WORKERS = ENVIRONMENT.WEB_WORKERS
+WEB_THREADS = ENVIRONMENT.WEB_THREADS
 MEDPROC_PROVIDER = ENVIRONMENT.provider
 GEMINI_API_KEY = ENVIRONMENT.GEMINI_API_KEY
 GEMINI_BASE_URL = ENVIRONMENT.GEMINI_BASE_URL
@@ -101,7 +103,8 @@ SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(get_random_secret_key())
 if not ENVIRONMENT_PROBLEMS:
     try:
         EMBEDDED = embedded.places_of(MEDPROC_DATA_DIR)
-        private.folder(MEDPROC_DATA_DIR / "uploads")
+        for _name in ("uploads", "static"):
+            private.folder(MEDPROC_DATA_DIR / _name)
         SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(
             private.kept_text(MEDPROC_DATA_DIR / "secret-key", get_random_secret_key)
         )
@@ -136,12 +139,17 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "medproc.web.probes.Probes",
+    "medproc.web.forwarding.ForwardedByTrustedProxies",
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
+    # Before the CSRF check, which reads the body of a form.
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "medproc.web.bodies.ShortAnonymousBodies",
+    "django.middleware.csrf.CsrfViewMiddleware",
     "observability.audit.actor.ActingUser",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -178,7 +186,9 @@ USE_I18N = False
 DATE_FORMAT, DATETIME_FORMAT = "Y-m-d", "Y-m-d H:i:s"
 STATIC_URL = "static/"
 STATICFILES_FINDERS = ["medproc.static_files.InsideFinder"]
-STATIC_ROOT = env.PROJECT_ROOT / "staticfiles"
+STATIC_ROOT = MEDPROC_DATA_DIR / "static"
+# Only the console's own pages use its files.
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 STORAGES = {
     "default": {
@@ -189,7 +199,7 @@ STORAGES = {
             "directory_permissions_mode": 0o700,
         },
     },
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "staticfiles": {"BACKEND": "medproc.static_files.CollectedStorage"},
 }
 
 # Upload files are readable only by this user, and their size is checked while they arrive.
@@ -259,8 +269,7 @@ SESSION_COOKIE_SECURE = _HTTPS_ONLY
 CSRF_COOKIE_SECURE = _HTTPS_ONLY
 SECURE_SSL_REDIRECT = _HTTPS_ONLY
 SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if _HTTPS_ONLY else 0
-# The proxy in front must set this header itself. A client that forges the header loses only the
-# redirect to https.
+# `medproc.web.forwarding` keeps the header only from proxies in TRUSTED_PROXIES.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Whether a whole domain uses https is decided by the domain's owner, not by one service.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -270,7 +279,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "plain": {
-            "()": "medproc.logs.PlainFormatter",
+            "()": "medproc.printable.PlainFormatter",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
     },

@@ -100,8 +100,7 @@ def up(*, port: int, login: Sequence[str], stopping: threading.Event) -> int:
     with children() as running:
         running.start("workers", "rqworker-pool")
         running.start("scheduler", "rqcron")
-        # DEBUG is off, so Django serves the admin's stylesheets only with --insecure.
-        running.start("console", "runserver", "--noreload", "--insecure", f"127.0.0.1:{port}")
+        running.start("console", "serve", f"127.0.0.1:{port}")
         if not _wait_until_listening(port, running, stopping):
             return 0
         _print_line(f"Console: http://127.0.0.1:{port}/admin/")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from django.core.wsgi import get_wsgi_application
+from django.urls import resolve
 
 from medproc import db_pool, startup
 
@@ -15,3 +16,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 startup.refuse_wrong_environment(startup.WEB_SERVER_GIVES_UP)
 db_pool.use_web_pool()
 application = get_wsgi_application()
+# Imports all views now, and not while the first user waits.
+resolve("/admin/")

@@ -12,9 +12,9 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
+from medproc.web.client_address import client_address
 from observability.permissions import Right
 from observability.uploads.batches import KIND, close_batch, handed_out, named, open_batch, own
-from observability.uploads.client_address import client_address
 from observability.uploads.handler import LEFT_OUT
 from observability.uploads.submit import Form, UploadResult, form_of, left_out, refused, take_in
 from observability.views.decorators import RequestedAction, action, page

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from medproc.env import PROJECT_ROOT
+from tests.support.web_server import WebServer, serving
 from tests.support.workers import until
 
 pytestmark = pytest.mark.xdist_group("console-log")
@@ -96,72 +89,16 @@ REQUESTS: dict[str, bytes] = {
 }  # fmt: skip
 """A word in every position of a request."""
 
-COMMAND = (sys.executable, "manage.py", "runserver", "--noreload", "--insecure")
-
-
-class RunningConsole:
-    """The console as `make up` starts it, with its log."""
-
-    def __init__(self, port: int, log: Path) -> None:
-        self.port = port
-        self._log = log
-
-    def log(self) -> str:
-        """Return what the console has logged or printed so far."""
-        return self._log.read_bytes().decode("utf-8", "replace")
-
-    def send(self, request: bytes) -> bytes:
-        """Send a raw request, and return the whole answer."""
-        answer, at = b"", ("127.0.0.1", self.port)
-        with (
-            socket.create_connection(at, timeout=20) as connection,
-            suppress(ConnectionResetError, BrokenPipeError),
-        ):
-            connection.sendall(request)
-            _end(connection)
-            while part := connection.recv(65_536):
-                answer += part
-        return answer
-
 
 @pytest.fixture(scope="module")
-def console(module_db: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningConsole]:
+def console(module_db: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
     """Run the console on the module's database."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("console") / "console.log"
-    with log.open("wb") as file:
-        server = subprocess.Popen(
-            [*COMMAND, f"127.0.0.1:{port}"],
-            cwd=PROJECT_ROOT, stdout=file, stderr=subprocess.STDOUT,
-            env={**os.environ, "DATABASE_URL": module_db},
-        )  # fmt: skip
-    running = RunningConsole(port, log)
-    try:
-        until(lambda: server.poll() is not None or _answers(port), 60)
+    with serving(module_db, tmp_path_factory.mktemp("console") / "console.log") as running:
         yield running
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _end(connection: socket.socket) -> None:
-    """End the request. A server that refuses the request may have closed the connection before."""
-    try:
-        connection.shutdown(socket.SHUT_WR)
-    except OSError as error:
-        if error.errno != errno.ENOTCONN:
-            raise
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_word_of_a_request_is_not_logged(console: RunningConsole, name: str) -> None:
+def test_a_word_of_a_request_is_not_logged(console: WebServer, name: str) -> None:
     before = len(console.log())
 
     console.send(REQUESTS[name])
@@ -172,7 +109,7 @@ def test_a_word_of_a_request_is_not_logged(console: RunningConsole, name: str) -
     assert "Traceback" not in said
 
 
-def test_the_log_still_tells_pages_from_each_other(console: RunningConsole) -> None:
+def test_the_log_still_tells_pages_from_each_other(console: WebServer) -> None:
     for target in (
         b"/admin/login/?next=/admin/",
         b"/static/console/console.css",

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
 from importlib import import_module
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from pipeline.core.server_faults import ServerFault, fault_of
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry
 from tests.support.databases import no_connections
+from tests.support.web_server import WebServer, serving
 from tests.support.workers import WorkerCommand, until
 
 JOBS = 6
@@ -98,45 +97,18 @@ def backends(name: str) -> set[int]:
 
 
 @pytest.fixture
-def console(cloned_db: str, tmp_path: Path) -> Iterator[int]:
-    """Run the console as `make up` does; provide its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    log = (tmp_path / "console.log").open("w")
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}"],
-        cwd=PROJECT_ROOT,
-        env=os.environ | {"DJANGO_SETTINGS_MODULE": "medproc.settings", "DATABASE_URL": cloned_db},
-        stdout=log,
-        stderr=log,
-    )
-
-    def answers() -> bool:
-        assert process.poll() is None, (tmp_path / "console.log").read_text("utf-8")
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            return False
-        return True
-
-    until(answers)
-    yield port
-    process.terminate()
-    process.wait(60)
-    log.close()
+def console(cloned_db: str, tmp_path: Path) -> Iterator[WebServer]:
+    """Run the console as `make up` does."""
+    with serving(cloned_db, tmp_path / "console.log") as running:
+        yield running
 
 
-def asked(port: int) -> int:
+def asked(console: WebServer) -> int:
     """Ask for a page that looks a session up in the database; return the status."""
-    client = HTTPConnection("127.0.0.1", port, timeout=60)
-    client.request("GET", "/admin/", headers={"Cookie": f"sessionid={'x' * 32}"})
-    status = client.getresponse().status
-    client.close()
-    return status
+    return console.get("/admin/", Cookie=f"sessionid={'x' * 32}").status
 
 
-def test_the_console_serves_many_requests_with_two_to_ten_connections(console: int) -> None:
+def test_the_console_serves_many_requests_with_two_to_ten_connections(console: WebServer) -> None:
     name = str(connection.settings_dict["NAME"])
     most = 0
 

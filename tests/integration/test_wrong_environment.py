@@ -20,7 +20,7 @@ ENTRY_POINTS = (
     (*MANAGE, "process", "samples/lab_5p_8enc.pdf"),
     (*MANAGE, "health", "--json"),
     (*MANAGE, "services", "status"),
-    (*MANAGE, "runserver", "--noreload", "0"),
+    (*MANAGE, "serve", "127.0.0.1:0"),
     (*MANAGE, "rqworker"),
     (*MANAGE, "rqworker-pool"),
     (*MANAGE, "rqcron"),

@@ -16,6 +16,7 @@ SECONDS: dict[str, int] = {
     "acceptance-chaos": 73,
     "acceptance-scenarios": 63,
     "browser": 60,
+    "web-server": 60,
     "acceptance-outage": 45,
     "review-story": 40,
     "splitting": 40,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import RequestFactory
 
-from observability.uploads.client_address import MOST_HOPS, client_address
+from medproc.web.client_address import MOST_HOPS, client_address
 
 PROXIES = ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"]
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from gemini_emulator.management import commands as emulator_commands
-from medproc.logs import PlainFormatter
-from medproc.printable import printable
+from medproc.printable import PlainFormatter, printable
 from observability.drilldown.nodes import DrillDown, FailureCause, Node, NodeKind
 from observability.drilldown.text import as_tree, outline
 from observability.management import commands as console_commands

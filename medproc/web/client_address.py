@@ -33,6 +33,12 @@ def client_address(request: HttpRequest) -> str | None:
     return str(found)
 
 
+def is_from_trusted_proxy(request: HttpRequest) -> bool:
+    """Return whether a proxy in TRUSTED_PROXIES sent the request."""
+    sender = _parsed(request.META.get("REMOTE_ADDR", ""))
+    return sender is not None and _is_trusted(sender)
+
+
 def _is_trusted(address: _Address) -> bool:
     return any(address in ip_network(each) for each in settings.TRUSTED_PROXIES)
 
