@@ -21,7 +21,7 @@ from pathlib import Path
 from django.conf import settings
 
 from medproc import leash, private
-from medproc.embedded.processes import command_line, exclusive, is_free, open_lock
+from medproc.embedded.processes import exclusive, is_free, open_lock, start_of
 from medproc.env import PROJECT_ROOT
 from medproc.forked import ForkedCommand, fork_command
 from medproc.timing import scaled
@@ -107,7 +107,7 @@ class Children:
         return killed
 
     def _note(self, name: str, pid: int) -> None:
-        entry = {"name": name, "pid": pid, "command": command_line(pid)}
+        entry = {"name": name, "pid": pid, "began": start_of(pid)}
         os.write(self._roster, f"{json.dumps(entry)}\n".encode())
 
     def _tell_leash(self, line: str) -> None:
@@ -200,5 +200,5 @@ def _living(roster: Path) -> dict[int, str]:
         # A supervisor that was killed while it wrote leaves half a line.
         with suppress(ValueError, KeyError, TypeError):
             entry = json.loads(line)
-            entries.append((int(entry["pid"]), str(entry["name"]), tuple(entry["command"])))
-    return {pid: name for pid, name, command in entries if command_line(pid) == command != ()}
+            entries.append((int(entry["pid"]), str(entry["name"]), str(entry["began"])))
+    return {pid: name for pid, name, began in entries if start_of(pid) == began != ""}

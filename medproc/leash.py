@@ -12,7 +12,7 @@ import signal
 import sys
 from contextlib import suppress
 
-from medproc.embedded.processes import command_line, wait_for
+from medproc.embedded.processes import start_of, wait_for
 
 RELEASED = "released"
 
@@ -22,23 +22,23 @@ def main() -> None:
     grace_s = float(sys.argv[1])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    children: dict[int, tuple[str, ...]] = {}
+    children: dict[int, str] = {}
     for line in sys.stdin:
         if line.strip() == RELEASED:
             return
         pid = int(line)
-        children[pid] = command_line(pid)
+        children[pid] = start_of(pid)
     _send(children, signal.SIGTERM)
     wait_for(lambda: not _living(children), seconds=grace_s)
     _send(children, signal.SIGKILL)
 
 
-def _living(children: dict[int, tuple[str, ...]]) -> list[int]:
+def _living(children: dict[int, str]) -> list[int]:
     """Return the children that still run. The system may have given an id to another program."""
-    return [pid for pid, command in children.items() if command and command_line(pid) == command]
+    return [pid for pid, began in children.items() if began and start_of(pid) == began]
 
 
-def _send(children: dict[int, tuple[str, ...]], number: signal.Signals) -> None:
+def _send(children: dict[int, str], number: signal.Signals) -> None:
     for pid in _living(children):
         with suppress(OSError):
             os.kill(pid, number)

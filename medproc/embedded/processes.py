@@ -93,6 +93,29 @@ def command_line(pid: int) -> tuple[str, ...]:
     return tuple(part.decode("utf-8", "surrogateescape") for part in raw.split(b"\0") if part)
 
 
+def start_of(pid: int) -> str:
+    """Return when a live process began; "" if it is dead, a zombie or invisible.
+
+    With the number of the process, the time names the process also after the process has become
+    another program, and no later process has both.
+    """
+    try:
+        # The name of the program, in brackets, can hold spaces and brackets.
+        state, *fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(") ")[2].split()
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return ""
+        result = subprocess.run(
+            ["ps", "-o", "lstart=", "-p", str(pid)],  # noqa: S607 - macOS has no /proc
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return result.stdout.strip()
+    # proc_pid_stat(5): field 3 is the state, field 22 the clock ticks since the machine's start.
+    return "" if state in "ZX" else fields[18]
+
+
 def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
     """Poll `condition`; return whether it became true within `seconds`."""
     deadline = time.monotonic() + seconds
