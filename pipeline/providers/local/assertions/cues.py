@@ -62,8 +62,6 @@ class CueKind(Enum):
     """`is scheduled`: not done yet."""
     LATER_POST = auto()
     """`next week`: planned, if the mention is something that is done."""
-    REASON = auto()
-    """`prn`: the reason of a dose, which may never occur; reaches to the next comma."""
     CONDITION = auto()
     """`if`, `unless`: reaches to the end of the sentence, over verbs that state."""
     FAMILY = auto()

@@ -72,7 +72,7 @@ _NOT = frozenset(
 _NEAR_POST = frozenset({CueKind.NEAR_NOT_POST, CueKind.REFUSED_POST})
 _ADJACENT_POST = frozenset({CueKind.RISK_POST, CueKind.ADJACENT_NOT_POST})
 _HYPOTHETICAL = frozenset(
-    {CueKind.CONDITION, CueKind.RISK, CueKind.REASON, CueKind.RISK_POST, CueKind.PLANNED_POST}
+    {CueKind.CONDITION, CueKind.RISK, CueKind.RISK_POST, CueKind.PLANNED_POST}
 )
 _PLANNED = frozenset({CueKind.PLANNED, CueKind.PLANNED_POST, CueKind.LATER_POST})
 
@@ -363,8 +363,6 @@ def _in_scope(
             if goes_on_denied(words, cue.end, first):
                 found.append(cue._replace(kind=CueKind.UNCLEAR))
             break
-        if cue.kind is CueKind.REASON and "," in words[cue.end : first]:
-            continue
         if cue.kind is CueKind.NEAR_NOT and first - cue.end > _NEAR_REACH:
             continue
         if cue.kind is CueKind.ADJACENT_NOT and first - cue.end > 1:

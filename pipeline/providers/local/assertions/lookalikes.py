@@ -110,7 +110,6 @@ LOOKALIKES: tuple[tuple[str, str], ...] = (
     ),
     # The reason of an act that has not happened yet.
     ("RISK", r"\bfor (?=(?:[a-z]+,? ){1,3}?(?:please |may |can )?(?:take|give|use)[ ])"),
-    ("REASON", r"\b(?:prn|as needed)\b(?= (?:[a-z]))"),
     (
         "RISK",
         (
