@@ -29,7 +29,6 @@ help: ## show this list
 # The records with the most work come first, so that all records end at about the same time.
 demo: $(VENV)/runtime.stamp ## process the sample records end to end and explain one
 	@$(RUN) -m medproc.supervisor demo samples/long_72p.pdf samples/scan_5p.pdf samples/visit.txt samples/visit.docx \
-	  samples/visit.rtf samples/visit.xml samples/visit.bmp samples/visit.heic samples/visit.webp \
 	  samples/lab_5p_8enc.pdf samples/traps_10p.pdf samples/visits_20p_4enc.pdf
 
 up: $(VENV)/runtime.stamp ## console, workers, scheduler and embedded servers in the foreground

@@ -296,16 +296,3 @@ def source_of(name: str) -> str:
     """Return the source of a module that the architecture page names."""
     roots = [PROJECT_ROOT / root for root in ("pipeline", "")]
     return next(root / name for root in roots if (root / name).is_file()).read_text("utf-8")
-
-
-def test_the_demo_processes_every_sample() -> None:
-    rule = (PROJECT_ROOT / "Makefile").read_text(encoding="utf-8").split("\ndemo:")[1]
-    named = re.findall(r"samples/([\w.]+)", rule.partition("\n\n")[0])
-    sources = {".py", ".json", ".md"}
-    records = {
-        path.name
-        for path in (PROJECT_ROOT / "samples").iterdir()
-        if path.is_file() and path.suffix not in sources
-    }
-
-    assert sorted(named) == sorted(records)
