@@ -238,16 +238,21 @@ class _EmbeddingRun:
             self._deadline.leave_out(wait.seconds, now=now)
         return wait.seconds
 
-    def _call(self, item: _Item, _attempt: int, _cancel: Cancel) -> EmbeddingReply:
+    def _call(self, item: _Item, _attempt: int, cancel: Cancel) -> EmbeddingReply:
         """Ask for the vectors of one batch. Runs in a call thread; touches no row."""
         return self._provider.embed(
             EmbeddingRequest(
                 texts=self._texts[item.key],
                 dimensions=EMBEDDING_DIMENSIONS,
                 deadline_s=scaled(min(CALL_S, settings.CALL_DEADLINE_S)),
-                on_send=lambda: self._admission.sent(item.key),
+                on_send=lambda: self._send(item.key, cancel),
             )
         )
+
+    def _send(self, key: SplitKey, cancel: Cancel) -> None:
+        """Let a call go out. Runs in its call thread."""
+        self._heartbeat.await_lease(cancel)
+        self._admission.sent(key)
 
     def _decide(
         self, item: _Item, _attempt: int, error: BaseException, now: float

@@ -248,7 +248,7 @@ class StepExecutor(Generic[W]):
         request = replace(
             self._work.request(split),
             encounter_id=encounter_id.hex if encounter_id else "",
-            on_send=lambda: self._admission.sent(item.key),
+            on_send=lambda: self._send(item.key, cancel),
         )
         self._call_log.note_prompt(item.key, request)
         if self._replies is not None:
@@ -261,6 +261,11 @@ class StepExecutor(Generic[W]):
             raise
         # The check computes for milliseconds; the next call need not wait for its end.
         return fanout.Unchecked(lambda: self._checked(split, reply))
+
+    def _send(self, key: SplitKey, cancel: Cancel) -> None:
+        """Let a call go out. Runs in its call thread."""
+        self._heartbeat.await_lease(cancel)
+        self._admission.sent(key)
 
     def _checked(self, split: Split[W], reply: Reply) -> AcceptedReply:
         """Check a reply. Runs in the thread of the call; touches no row."""

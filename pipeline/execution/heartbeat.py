@@ -22,7 +22,13 @@ from medproc.timing import scaled
 from pipeline import transitions
 from pipeline.core.db_errors import unless_away
 from pipeline.core.deadline import StepDeadline
-from pipeline.core.errors import ErrorCode, LeaseLostError, LeaseUnrenewedError, PipelineError
+from pipeline.core.errors import (
+    CallError,
+    ErrorCode,
+    LeaseLostError,
+    LeaseUnrenewedError,
+    PipelineError,
+)
 from pipeline.core.server_faults import fault_of, line_of
 from pipeline.transitions import Lease
 
@@ -38,7 +44,7 @@ AHEAD = 2
 LOOK_S = 1.0
 """How soon a passed deadline is noticed."""
 POLL_S = 0.05
-"""How soon the thread notices that its results are not wanted any more."""
+"""How soon a thread notices that its results are not wanted any more, or that the lease lives."""
 
 
 class Heartbeat:
@@ -86,6 +92,17 @@ class Heartbeat:
         """Renew the lease where it must have run out, or learn that another worker has the job."""
         if self._is_overdue:
             self.renew()
+
+    def await_lease(self, unwanted: Event) -> None:
+        """Wait while the lease must have run out. A call thread asks right before it sends.
+
+        A machine can sleep between the admission of a call and its sending. The executor's thread
+        then renews the lease, or learns that another worker has the job and sets `unwanted`.
+        Raises CallError if the call is unwanted.
+        """
+        while self._is_overdue:
+            if unwanted.wait(POLL_S):
+                raise CallError("the step ended before the call was sent", code=ErrorCode.CANCELLED)
 
     @contextlib.contextmanager
     def unless_away(self, statement: str) -> Iterator[None]:

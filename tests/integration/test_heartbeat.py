@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
 from django.db import connection
 
 from medproc.timing import scaled
-from pipeline.core.errors import LeaseLostError
+from pipeline.core.errors import CallError, LeaseLostError
 from pipeline.core.server_faults import ServerFault, line_of
 from pipeline.core.states import JobStatus, Step
-from pipeline.execution.heartbeat import Heartbeat, call_with_lease, with_lease
+from pipeline.execution.heartbeat import POLL_S, Heartbeat, call_with_lease, with_lease
 from pipeline.models import Job
 from pipeline.transitions import Lease, claim
 from tests.support.databases import as_owner
@@ -127,3 +127,31 @@ def test_a_refused_heartbeat_is_logged_once_under_its_own_name_and_its_success_t
         f"PostgreSQL refused the heartbeat; results wait in memory: {full}",
         "PostgreSQL accepts the heartbeat again",
     ]
+
+
+@pytest.mark.django_db
+def test_a_call_is_not_sent_once_the_lease_has_run_out_and_the_step_ends(settings: Any) -> None:
+    settings.LEASE_S = -1
+    heartbeat, unwanted = Heartbeat(a_lease(), a_deadline()), Event()
+    unwanted.set()
+
+    with pytest.raises(CallError, match="the step ended before the call was sent"):
+        heartbeat.await_lease(unwanted)
+
+
+@pytest.mark.django_db
+def test_a_call_is_sent_after_an_overdue_lease_was_renewed(settings: Any) -> None:
+    settings.LEASE_S = -1
+    heartbeat, sent = Heartbeat(a_lease(), a_deadline()), Event()
+
+    def send() -> None:
+        heartbeat.await_lease(Event())
+        sent.set()
+
+    thread = Thread(target=send)
+    thread.start()
+    assert not sent.wait(3 * POLL_S)
+    settings.LEASE_S = 60
+    thread.join(60)
+
+    assert sent.is_set()
