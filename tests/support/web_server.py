@@ -13,6 +13,7 @@ from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
 from medproc.env import PROJECT_ROOT
+from tests.support.plain_user import plain_folder
 from tests.support.workers import until
 
 PATIENCE_S = 60.0
@@ -69,26 +70,30 @@ def read_all(connection: socket.socket) -> bytes:
 
 @contextmanager
 def serving(database_url: str, log: Path, **environment: str) -> Iterator[WebServer]:
-    """Run the server on a database until the block ends."""
+    """Run the server on a database until the block ends.
+
+    The server has a data folder of its own. Pages that a test renders itself would else find the
+    static files that the server has collected, and name them by their hashes.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
-    with log.open("wb") as file:
+    with plain_folder() as data, log.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "serve", f"127.0.0.1:{port}"],
             cwd=PROJECT_ROOT,
-            env=_environment(database_url, environment),
+            env=_environment(database_url, {"MEDPROC_DATA_DIR": str(data / "var"), **environment}),
             stdout=file,
             stderr=subprocess.STDOUT,
         )
-    server = WebServer(process, port, log)
-    try:
-        until(lambda: process.poll() is not None or _answers(server))
-        assert process.poll() is None, server.log()
-        yield server
-    finally:
-        process.terminate()
-        process.wait(PATIENCE_S)
+        server = WebServer(process, port, log)
+        try:
+            until(lambda: process.poll() is not None or _answers(server))
+            assert process.poll() is None, server.log()
+            yield server
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_S)
 
 
 def _environment(database_url: str, more: Mapping[str, str]) -> dict[str, str]:
