@@ -19,7 +19,7 @@ AS_PRODUCTION = env -u GEMINI_BASE_URL MEDPROC_PROVIDER=local DEBUG=false \
 	SECRET_KEY=$$($(RUN) -c 'import secrets; print(secrets.token_urlsafe(64))') \
 	DATABASE_URL=postgresql://medproc_app@db.internal/medproc \
 	DATABASE_OWNER_URL=postgresql://medproc_owner@db.internal/medproc REDIS_URL=rediss://redis.internal:6379/0 \
-	ALLOWED_HOSTS=medproc.example.org CSRF_TRUSTED_ORIGINS=https://medproc.example.org
+	ALLOWED_HOSTS=medproc.example.org CSRF_TRUSTED_ORIGINS=https://medproc.example.org TRUSTED_PROXIES=10.0.0.1
 
 .PHONY: help demo up codes test test-slow check chaos eval bench lock clean
 

@@ -152,19 +152,28 @@ def test_a_data_folder_that_cannot_be_made_stops_the_start(manage: Manage, tmp_p
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_the_deploy_check_is_clean_as_production_and_strict(manage: Manage) -> None:
-    production = {
-        "SECRET_KEY": "".join(chr(48 + number) for number in range(64)),
-        "DATABASE_URL": "postgresql://medproc_app@db.internal/medproc",
-        "DATABASE_OWNER_URL": "postgresql://medproc_owner@db.internal/medproc",
-        "REDIS_URL": "rediss://redis.internal:6379/0",
-        "ALLOWED_HOSTS": "medproc.example.org",
-        "CSRF_TRUSTED_ORIGINS": "https://medproc.example.org",
-    }
+PRODUCTION = {
+    "SECRET_KEY": "".join(chr(48 + number) for number in range(64)),
+    "DATABASE_URL": "postgresql://medproc_app@db.internal/medproc",
+    "DATABASE_OWNER_URL": "postgresql://medproc_owner@db.internal/medproc",
+    "REDIS_URL": "rediss://redis.internal:6379/0",
+    "ALLOWED_HOSTS": "medproc.example.org",
+    "CSRF_TRUSTED_ORIGINS": "https://medproc.example.org",
+    "TRUSTED_PROXIES": "10.0.0.1",
+}
 
-    result = manage("check", "--deploy", "--fail-level", "WARNING", **production)
+
+def test_the_deploy_check_is_clean_as_production_and_strict(manage: Manage) -> None:
+    result = manage("check", "--deploy", "--fail-level", "WARNING", **PRODUCTION)
 
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_public_host_without_a_trusted_proxy_is_warned_about(manage: Manage) -> None:
+    result = manage("check", **{**PRODUCTION, "TRUSTED_PROXIES": ""})
+
+    assert result.returncode == 0
+    assert "(medproc.W003) TRUSTED_PROXIES: names no proxy, but ALLOWED_HOSTS" in result.stderr
 
 
 def test_the_web_server_refuses_a_wrong_environment(own_environment: dict[str, str]) -> None:
