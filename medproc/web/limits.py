@@ -27,5 +27,11 @@ HEAD_BYTES = 32_768
 """The largest head of a request. A larger head is answered with 431."""
 SMALL_BODY = 32_768
 """The largest body that the server awaits without a thread. A form of the console is smaller."""
+UNREAD_ANSWER = 524_288
+"""Bytes of the kernel's buffer for an answer; about half of the buffer is payload. The thread is
+free once the kernel has the rest of the answer, even if the client reads nothing. Linux grants
+425,984 bytes unless net.core.wmem_max is raised."""
+LARGEST_FILE = 204_800
+"""The largest static file that is served: it fits into the buffer that Linux grants."""
 ANONYMOUS_BODY = SMALL_BODY
 """The largest body of a request without a log-in. The form of the log-in has 300 bytes."""

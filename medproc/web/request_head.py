@@ -13,6 +13,7 @@ from medproc.web.limits import HEAD_BYTES, SMALL_BODY
 
 _END_OF_HEAD = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
+_ASKS = re.compile(rb"\r\nexpect:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE)
 _CODING = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 ENOUGH = HEAD_BYTES + SMALL_BODY
 """The bytes that `arrived` needs at most."""
@@ -22,6 +23,7 @@ class Arrival(Enum):
     """How much of a request has arrived."""
 
     PART = "the client must send more"
+    ASKS = "the client sends its small body after an answer 100 Continue"
     WHOLE = "a thread can serve the request"
     TOO_LONG = "the head is longer than HEAD_BYTES"
     WITHOUT_LENGTH = "the body has no Content-Length"
@@ -44,4 +46,4 @@ def arrived(data: bytes) -> Arrival:
     size = int(length[1]) if length else 0
     if size > SMALL_BODY or len(data) >= len(head) + size:
         return Arrival.WHOLE
-    return Arrival.PART
+    return Arrival.ASKS if _ASKS.search(head) else Arrival.PART

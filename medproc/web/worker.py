@@ -28,10 +28,13 @@ from medproc.web.limits import (
     IDLE_S,
     LINGER_S,
     REQUEST_S,
+    UNREAD_ANSWER,
     WAITING_REQUESTS,
 )
 from medproc.web.request_head import ENOUGH, Arrival, arrived
 
+_UNFINISHED = frozenset({Arrival.PART, Arrival.ASKS})
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _IDLE = struct.pack("ll", int(IDLE_S), 0)
 _REFUSED = {
     Arrival.TOO_LONG: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -40,9 +43,12 @@ _REFUSED = {
 
 
 class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
-    """A connection, and how many bytes of its next request had arrived at the last look."""
+    """A connection, and what is known of its next request."""
 
     seen = 0
+    """The bytes that had arrived at the last look."""
+    is_told = False
+    """Whether the client was told to send its body."""
 
 
 class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -87,10 +93,14 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             self._drop(conn)
         elif found in _REFUSED:
             self._refuse(conn, _REFUSED[found])
-        elif found is Arrival.PART and len(data) == conn.seen:
+        elif found in _UNFINISHED and len(data) == conn.seen:
             # The socket was reported without a further byte: the client has ended its side.
             self._refuse(conn, HTTPStatus.BAD_REQUEST)
-        elif found is Arrival.PART:
+        elif found in _UNFINISHED:
+            if found is Arrival.ASKS and not conn.is_told:
+                conn.is_told = True
+                with suppress(OSError):
+                    client.send(_CONTINUE)
             # The kernel reports the socket again only when one more byte is there, so a client that
             # sends nothing more costs no time.
             conn.seen = len(data)
@@ -154,7 +164,8 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         # In the thread the socket blocks, so only the kernel can bound a read or a write.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _IDLE)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _IDLE)
-        conn.seen = 0
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD_ANSWER)
+        conn.seen, conn.is_told = 0, False
         conn.timeout = time.monotonic() + HEAD_S
         self.pending_conns.append(conn)
         readable = partial(self.on_pending_socket_readable, conn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -11,10 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
+from django.contrib.staticfiles.finders import get_finders
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from medproc.web.limits import ANONYMOUS_BODY, HEAD_BYTES, WAITING_REQUESTS
+from medproc.web.limits import ANONYMOUS_BODY, HEAD_BYTES, LARGEST_FILE, WAITING_REQUESTS
+from observability.management.commands.serve import UNUSED_FILES
 from tests.support.databases import no_connections
 from tests.support.web_server import WebServer, read_all, serving
 from tests.support.workers import until
@@ -53,6 +56,38 @@ def test_clients_that_send_half_a_request_hold_no_thread(server: WebServer, name
 
     expected = {"nothing": b"", "a second, half request": b"HTTP/1.1 200"}
     assert answers == {expected.get(name, b"HTTP/1.1 408"): CLIENTS}
+
+
+def test_clients_that_read_no_answer_hold_no_thread(server: WebServer) -> None:
+    """The largest static file fits into the buffer of the kernel."""
+    files = [
+        (finder_storage.size(name), name)
+        for finder in get_finders()
+        for name, finder_storage in finder.list(UNUSED_FILES)
+    ]
+    size, largest = max(files)
+    assert size < LARGEST_FILE
+    request = f"GET /static/{largest} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    with ExitStack() as stack:
+        for _ in range(8):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            client.connect(("127.0.0.1", server.port))
+            client.sendall(request)
+
+        # The only thread is free for the page after it has given all answers to the kernel.
+        assert server.get("/admin/login/").status == 200
+        assert server.log().count(f'"GET /static/{largest} HTTP/1.1" 200') == 8
+
+
+def test_a_client_that_asks_first_is_told_to_send_its_body(server: WebServer) -> None:
+    head = b"POST /admin/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n"
+    with server.connect() as client:
+        client.sendall(head + b"Expect: 100-continue\r\nConnection: close\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 100 Continue\r\n")
+        client.sendall(b"a=b")
+
+        assert b"HTTP/1.1 403 Forbidden" in read_all(client)
 
 
 def test_a_flood_of_strangers_is_answered_and_leaves_connections_for_others(

@@ -14,6 +14,10 @@ def _post(length: int, sent: int, name: bytes = b"Content-Length") -> bytes:
     return b"POST / HTTP/1.1\r\n%s: %d\r\n\r\n" % (name, length) + b"x" * sent
 
 
+def _asking(length: int, sent: int) -> bytes:
+    return _post(length, sent).replace(b"\r\n", b"\r\nExpect: 100-Continue\r\n", 1)
+
+
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
@@ -30,6 +34,9 @@ def _post(length: int, sent: int, name: bytes = b"Content-Length") -> bytes:
         (b"GET / HTTP/1.1\r\nX-Content-Length: 10\r\n\r\n", Arrival.WHOLE),
         (b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", Arrival.WHOLE),
         (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Arrival.WITHOUT_LENGTH),
+        (_asking(SMALL_BODY, 0), Arrival.ASKS),
+        (_asking(9, 9), Arrival.WHOLE),
+        (_asking(SMALL_BODY + 1, 0), Arrival.WHOLE),
         (b"x" * HEAD_BYTES, Arrival.PART),
         (b"x" * (HEAD_BYTES + 1), Arrival.TOO_LONG),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * HEAD_BYTES + b"\r\n\r\n", Arrival.TOO_LONG),
