@@ -33,10 +33,13 @@ logger = logging.getLogger(__name__)
 FLUSH_S = 0.5
 """Seconds between flushes: half of the second within which a success is committed."""
 
-HELD_RESULTS = 1_000
+HELD_RESULTS = 250
 """Results of several groups that one write has at most. The limit bounds the memory: a result of
 Pass 2 and its share of the statement need about 3 kB. Groups that run side by side can all end in
 the same half second."""
+REUSED_RESULTS = 1_000
+"""The same limit for results that are reused. No call holds memory then, and fewer writes mean
+fewer moments at which a kill leaves a part of the groups for the next run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +67,10 @@ class StepWriter(Generic[W]):
     ) -> None:
         """`is_reuse`: all replies are known, so the groups are published together at the end.
 
-        More than HELD_RESULTS results are published in several writes.
+        More than REUSED_RESULTS results are published in several writes.
         """
         self._is_reuse = is_reuse
+        self._most_results = REUSED_RESULTS if is_reuse else HELD_RESULTS
         self._lease = lease
         self._model = model
         self._rows = rows
@@ -99,7 +103,7 @@ class StepWriter(Generic[W]):
             self._refuse(self._publisher, group, ErrorCode.INTERNAL_ERROR, error)
             return
         if rows or flush.results:
-            if self._held_results and self._held_results + len(flush.results) > HELD_RESULTS:
+            if self._held_results and self._held_results + len(flush.results) > self._most_results:
                 self.write()
             self._publications.append(_Publication(group=group, flush=flush, rows=rows))
         else:

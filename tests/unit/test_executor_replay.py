@@ -30,6 +30,7 @@ def _unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
     `tests/integration/test_flush_sizes.py` tests the limit.
     """
     monkeypatch.setattr(step_writer, "HELD_RESULTS", sys.maxsize)
+    monkeypatch.setattr(step_writer, "REUSED_RESULTS", sys.maxsize)
 
 
 @pytest.fixture(autouse=True)
