@@ -76,7 +76,7 @@ lock: ## resolve the dependencies again (needs uv)
 
 clean: ## stop the embedded servers and remove the tools' caches
 	@[ ! -x $(RUN) ] || $(RUN) manage.py services down
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	@python=$$($(FIND_PYTHON)); \

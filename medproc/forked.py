@@ -102,7 +102,7 @@ def _run(arguments: tuple[str, ...], log: int | None, mask: Collection[int]) -> 
         if isinstance(end.code, str):
             sys.stderr.write(f"{end.code}\n")
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:  # noqa: BLE001 - the interpreter would print it, too
+    except BaseException:  # noqa: BLE001 - a fork prints and ends as an interpreter does
         traceback.print_exc()
         return 1
     finally:

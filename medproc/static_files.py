@@ -31,7 +31,7 @@ class InsideFinder(AppDirectoriesFinder):
             return []
 
 
-class CollectedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # no types
+class CollectedStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise is untyped
     """Names each file with the hash of its content, so that a browser may keep the file."""
 
     def url(self, name: str, force: bool = False) -> str:

@@ -14,7 +14,7 @@ from medproc.web import limits
 wsgi_app = "medproc.wsgi:application"
 worker_class = "medproc.web.worker.BoundedWorker"
 logger_class = "medproc.web.log.ServerLog"
-# The worker itself keeps below CONNECTIONS; gunicorn would stop to accept.
+# The worker closes old connections beyond CONNECTIONS. At this number, gunicorn stops accepting.
 worker_connections = 2 * limits.CONNECTIONS
 backlog = limits.BACKLOG
 keepalive = limits.KEEP_ALIVE_S

@@ -29,7 +29,7 @@ def test_a_flush_is_two_statements_whatever_it_holds() -> None:
     for batch in batches:
         succeed(batch)
     store.add_up(result, batches)
-    store.mark_succeeded(result, [], [], [])
+    store.mark_succeeded(result, [], [], [], {})
     calls = [a_call(lease, batch) for batch in batches]
     flush = Flush(
         work=Batch,
@@ -93,7 +93,7 @@ def test_an_encounter_cannot_succeed_with_a_batch_missing() -> None:
     succeed(batches[0])
     succeed(batches[1])
     store.add_up(result, batches)
-    store.mark_succeeded(result, [], [], [])
+    store.mark_succeeded(result, [], [], [], {})
     flush = Flush(
         work=Batch,
         items=[row_of(batches[0])],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import socket
 import threading
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from django.contrib.staticfiles.finders import get_finders
@@ -18,6 +20,7 @@ from django.db import connection
 
 from medproc.web.limits import ANONYMOUS_BODY, HEAD_BYTES, LARGEST_FILE, WAITING_REQUESTS
 from observability.management.commands.serve import UNUSED_FILES
+from pipeline.core.server_faults import ServerFault
 from tests.support.databases import no_connections
 from tests.support.web_server import WebServer, read_all, serving
 from tests.support.workers import until
@@ -32,6 +35,10 @@ HALF = {
 }
 CLIENTS = 200
 STRANGER = {"Cookie": f"sessionid={'x' * 32}"}
+
+
+def _has_reloaded(server: WebServer, times: int) -> bool:
+    return server.log().count("Worker exiting") >= times
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +57,7 @@ def test_clients_that_send_half_a_request_hold_no_thread(server: WebServer, name
         for client in clients:
             client.sendall(HALF[name])
 
-        # A held thread is free after seconds, and the only thread would be held by each client.
+        # The server has one thread. If each client held the thread, the page would come too late.
         assert server.get("/admin/login/").status == 200
         answers = Counter(read_all(client)[:12] for client in clients)
 
@@ -122,7 +129,7 @@ def test_reloads_lose_no_request(server: WebServer) -> None:
         asked = [clients.submit(ask) for _ in range(4)]
         for number in (1, 2):
             server.reload()
-            until(lambda: server.log().count("Worker exiting") >= number)  # noqa: B023 - used at once
+            until(partial(_has_reloaded, server, number))
         stop.set()
     statuses = sum((each.result() for each in asked), Counter[int]())
 
@@ -167,11 +174,12 @@ def test_probes_need_no_host_and_no_log_in(server: WebServer) -> None:
     assert server.get("/admin/login/", Host="10.1.2.3").status == 400
 
 
-def test_readiness_names_what_is_absent(server: WebServer) -> None:
+def test_readiness_names_the_faults(server: WebServer) -> None:
     with no_connections():
         until(lambda: server.get("/health/ready").status == 503)
         answer = server.get("/health/ready")
-        assert answer.body == b'{"ok": false, "absent": ["postgresql"]}'  # type: ignore[attr-defined]
+        faults = json.loads(answer.body)["faults"]  # type: ignore[attr-defined]  # of the test's client
+        assert faults == [ServerFault.POSTGRES_LOGIN]
         assert server.get("/health/live").status == 200
     until(lambda: server.get("/health/ready").status == 200)
 

@@ -443,7 +443,7 @@ class JobMachine(RuleBasedStateMachine):
                 if failed:
                     store.mark_failed(result, worker.items, failed)
                 else:
-                    store.mark_succeeded(result, [], [], [])
+                    store.mark_succeeded(result, [], [], [], {})
                     flush.results = [an_entity(lease, result, index=n) for n in range(ENTITIES)]
             flush.parents = [store.result_row(result)]
 

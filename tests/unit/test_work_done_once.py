@@ -32,7 +32,7 @@ from pipeline.transitions import row_of
 from tests.support.narrative_judge import FACTS
 
 FOLDED = 5
-"""Texts that are folded for a lab whose quote shows value and unit; none of them is the row."""
+"""The texts that are folded for a lab whose quote shows value and unit. No text is the row."""
 CALLS_PER_TOKEN = 45
 """Calls of functions for each token that begins no part; 33 today."""
 

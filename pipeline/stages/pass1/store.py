@@ -171,7 +171,7 @@ def mark_succeeded(
     batches: Sequence[Batch],
     replies: Sequence[EntityReply],
     entities: Sequence[dict[str, Any]],
-    pages: Mapping[int, PageText] | None = None,
+    pages: Mapping[int, PageText],
 ) -> None:
     """Complete an encounter with its published results."""
     result.status = WorkStatus.SUCCEEDED
@@ -181,7 +181,7 @@ def mark_succeeded(
     result.total_rows_not_understood = sum(
         Flag.ROW_NOT_UNDERSTOOD.value in row["review_flags"] for row in entities
     )
-    result.no_known_allergies = trusted_no_known_allergies(batches, replies, pages or {})
+    result.no_known_allergies = trusted_no_known_allergies(batches, replies, pages)
     result.zones = [
         [z.zone_type, z.page_start, z.page_end] for reply in replies for z in reply.zones
     ]
@@ -216,7 +216,6 @@ def trusted_no_known_allergies(
         or not any(
             pages[number].suspects
             for number in range(batch.page_range_start, batch.page_range_end + 1)
-            if number in pages
         )
     ]
     return joint_no_known_allergies(trusted)
