@@ -104,7 +104,7 @@ class KeyboardReviewer:
 def scenario(users: None, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Process five records with all passes; each waits for its review."""
     folder: Path = tmp_path_factory.mktemp("records")
-    with override_settings(SKIPPED_PASSES=(), REVIEW_DOUBLE_PERCENT=0):
+    with override_settings(SKIPPED_PASSES=()):
         for drug in DRUGS:
             records.completed_record(short_record(folder / f"{drug}.pdf", 3, drug=drug))
 

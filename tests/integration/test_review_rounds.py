@@ -295,3 +295,15 @@ def test_a_connection_that_dies_between_statements_leaves_nothing_of_a_decision(
 
     assert died >= 6
     assert Entity.objects.get().dose == "50 mg"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("percent", "is_double"), [(100.0, True), (0.0, False)])
+def test_the_setting_decides_which_share_has_two_reviewers(
+    settings: Any, percent: float, is_double: bool
+) -> None:
+    settings.REVIEW_DOUBLE_PERCENT = percent
+
+    items = [a_reviewed_record() for _ in range(3)]
+
+    assert [each.is_double for each in items] == [is_double] * 3

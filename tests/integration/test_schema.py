@@ -177,7 +177,7 @@ LATE_FAULTS = (
 def ran(module_db: str) -> None:
     """Run a record to each outcome, in a separate database."""
     code_rows.load_icd_part()
-    with override_settings(SKIPPED_PASSES=(), REVIEW_DOUBLE_PERCENT=0.0):
+    with override_settings(SKIPPED_PASSES=()):
         _run_records()
 
 
