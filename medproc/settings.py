@@ -113,7 +113,7 @@ if not ENVIRONMENT_PROBLEMS:
         EMBEDDED = embedded.absent_places(MEDPROC_DATA_DIR)
 
 DATABASE_URL = ENVIRONMENT.DATABASE_URL or env.Secret(EMBEDDED.database_url)
-# The owner of the tables, for `migrate` only; empty if DATABASE_URL names the only role.
+# The owner of the tables, for `migrate` and `erase`; empty if DATABASE_URL names the only role.
 DATABASE_OWNER_URL = ENVIRONMENT.DATABASE_OWNER_URL or env.Secret(
     EMBEDDED.owner_url if ENVIRONMENT.DATABASE_URL is None else ""
 )
@@ -216,6 +216,8 @@ PERIODIC_TASKS = {
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
     "rotate_logs": (60.0, "medproc.rotation.rotate_logs"),
     "sweep_files": (3600.0, "observability.uploads.stored_files.sweep"),
+    # Once a day; each hour while rows are left.
+    "prune": (3600.0, "observability.actions.retention.prune_daily"),
 }
 
 # Called when workers, scheduler or the whole service start and end. A failed hook stops nothing.

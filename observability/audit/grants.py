@@ -26,8 +26,9 @@ PRIVILEGES: dict[str, frozenset[str]] = {
     "review_decisions": APPEND_ONLY,
     # The trigger of review_decisions writes the locks, with the rights of the owner.
     "locked_fields": READ_ONLY,
-    "provider_payloads": APPEND_ONLY,
-    "kept_replies": APPEND_ONLY,
+    # `prune` deletes replies after their retention time.
+    "provider_payloads": APPEND_ONLY | {"DELETE"},
+    "kept_replies": APPEND_ONLY | {"DELETE"},
     "django_migrations": READ_ONLY,
     "django_content_type": READ_ONLY,
     "auth_permission": READ_ONLY,
@@ -55,6 +56,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             # A load replaces the index of a system.
             "code_search_entries",
             "code_search_words",
+            # `prune --table bulk_operations` deletes ended operations.
+            "bulk_operations",
             # The end of an extraction that other records wait for.
             "extraction_flights",
         ),

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import hashlib
 import logging
+import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator
@@ -78,6 +79,15 @@ def discard(key: str) -> None:
         default_storage.delete(key)
     except OSError as error:
         logger.error("stored bytes %s could not be deleted: %s", key, type(error).__name__)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names of a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def claim(key: str) -> bool:

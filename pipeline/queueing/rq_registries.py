@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from rq.defaults import RQ_KEY_PREFIX
 from rq.executions import WORKER_EXECUTIONS_KEY_TEMPLATE, ExecutionRegistry
@@ -23,6 +24,8 @@ LOOK_LIMIT = 20_000
 """Entries of a queue that one read covers, from its front."""
 CLEAN_LIMIT = 1_000
 """Entries of a registry that one clean-up covers."""
+_SCAN = 1_000
+"""Keys that one step of a search in Redis reads."""
 _OURS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\w+)-\d+")
 
 
@@ -72,6 +75,30 @@ def remove(entries: Mapping[str, Sequence[str]]) -> int:
                 pipe.expire(_job_key(entry), FAILURE_TTL_S)
         answers = pipe.execute()
     return sum(int(count) for count in answers[: sum(map(len, entries.values()))])
+
+
+def forget(job_ids: Iterable[UUID]) -> None:
+    """Delete every wake-up of these jobs, waiting or failed; the jobs have ended."""
+    client = producer()
+    for job_id in job_ids:
+        prefix = _job_key("")
+        keys = list(client.scan_iter(match=f"{prefix}{job_id}-*", count=_SCAN))
+        # A queue can name an entry whose hash is gone.
+        waiting = [
+            (name, entry)
+            for name, found in look().items()
+            for entry in (*found.entries, *found.broken)
+            if entry.startswith(f"{job_id}-")
+        ]
+        with client.pipeline(transaction=False) as pipe:
+            for name, entry in waiting:
+                pipe.lrem(_queue_key(name), 0, entry)
+            for key in keys:
+                entry = key.decode().removeprefix(prefix)
+                for name in QUEUES:
+                    pipe.zrem(_failed_key(name), entry)
+                pipe.delete(key)
+            pipe.execute()
 
 
 def clean(queues: Iterable[str] = QUEUES) -> int:

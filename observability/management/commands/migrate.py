@@ -6,22 +6,14 @@ the privileges of `observability.audit.grants`, and no others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
 from django.db import DatabaseError, connection, transaction
 
-from medproc.addresses import database_settings
 from observability.audit.grants import can_change_audit, grant
-
-INSUFFICIENT_PRIVILEGE = "42501"
-"""The SQLSTATE of a statement that a role must not run."""
-_OF_THE_ROLE = ("USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
-"""The settings that the owner's URL replaces. The name of the database stays."""
+from observability.management.owner import as_owner, is_forbidden
 
 
 class Command(Migrate):
@@ -30,11 +22,11 @@ class Command(Migrate):
     def handle(self, *args: Any, **options: Any) -> None:
         """Raise CommandError if the role may not migrate, or DATABASE_URL's role does not exist."""
         application = str(connection.settings_dict["USER"])
-        with _as_owner():
+        with as_owner():
             try:
                 super().handle(*args, **options)
             except DatabaseError as error:
-                if not _is_forbidden(error):
+                if not is_forbidden(error):
                     raise
                 raise CommandError(
                     "This role must not change the tables; set DATABASE_OWNER_URL to their owner"
@@ -64,29 +56,3 @@ class Command(Migrate):
                 " no table, and set DATABASE_OWNER_URL for migrate (docs/configuration.md, The"
                 " roles of the database)."
             )
-
-
-def _is_forbidden(error: BaseException | None) -> bool:
-    """Return whether the cause of an error is a missing privilege; Django wraps some errors."""
-    while error is not None:
-        if getattr(error, "sqlstate", "") == INSUFFICIENT_PRIVILEGE:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
-@contextmanager
-def _as_owner() -> Iterator[None]:
-    """Let the default connection log in as the owner."""
-    if not settings.DATABASE_OWNER_URL:
-        yield
-        return
-    owner = database_settings(settings.DATABASE_OWNER_URL)
-    before = {name: connection.settings_dict[name] for name in _OF_THE_ROLE}
-    connection.close()
-    connection.settings_dict.update({name: owner[name] for name in _OF_THE_ROLE})
-    try:
-        yield
-    finally:
-        connection.close()
-        connection.settings_dict.update(before)

@@ -91,15 +91,6 @@ def draft_name(record_id: UUID, generation: UUID, suffix: str) -> str:
     return f".{record_id}.{generation}{suffix}{PART}"
 
 
-def sync_folder(folder: Path) -> None:
-    """Force the names of a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, so that a pair is switched and tidied by one process at a time."""

@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol
 from uuid import UUID
 
 from pipeline.core.errors import ErrorCode, PipelineError, UserError, UserErrorCode
-from pipeline.documents.storage import NO_ROOM
+from pipeline.documents.storage import NO_ROOM, sync_folder
 from pipeline.exports.files.drafts import (
     PART,
     DraftFile,
@@ -26,7 +26,6 @@ from pipeline.exports.files.drafts import (
     drafts,
     folder_lock,
     switch,
-    sync_folder,
 )
 from pipeline.exports.files.targets import Target
 from pipeline.exports.formats import TextFormat
