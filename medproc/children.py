@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from django.conf import settings
 from medproc import leash, private
 from medproc.embedded.processes import exclusive, is_free, open_lock, start_of
 from medproc.env import PROJECT_ROOT
-from medproc.forked import ForkedCommand, fork_command
+from medproc.forked import ForkedCommand, HeldCommand, fork_command, hold_command
 from medproc.timing import scaled
 
 GRACE_MARGIN_S = 15.0
@@ -49,6 +49,14 @@ class Child:
     log: Path
 
 
+@dataclass(frozen=True, kw_only=True)
+class HeldChild:
+    """A child that prepares itself and begins when `Children.release` is called."""
+
+    child: Child
+    command: HeldCommand
+
+
 class Children:
     """The children of this supervisor, in the order of their start."""
 
@@ -61,16 +69,14 @@ class Children:
 
     def start(self, name: str, *arguments: str) -> None:
         """Run `manage.py` with `arguments`; its output goes to a private log."""
-        folder = private.folder(settings.MEDPROC_DATA_DIR / "logs")
-        log = folder / f"{name}.log"
-        descriptor = private.append(log)
-        try:
+        with _log_of(name) as (log, descriptor):
             process = fork_command(*arguments, log=descriptor)
-        finally:
-            os.close(descriptor)
-        self.started.append(Child(name=name, process=process, log=log))
-        self._tell_leash(str(process.pid))
-        self._note(name, process.pid)
+        self._add(Child(name=name, process=process, log=log))
+
+    def release(self, held: HeldChild) -> None:
+        """Let a command that `held_child` has forked begin."""
+        self._add(held.child)
+        held.command.release()
 
     def raise_if_died(self) -> None:
         """Raise ChildDiedError if a child has ended."""
@@ -106,6 +112,11 @@ class Children:
         self._leash.communicate()
         return killed
 
+    def _add(self, child: Child) -> None:
+        self.started.append(child)
+        self._tell_leash(str(child.process.pid))
+        self._note(child.name, child.process.pid)
+
     def _note(self, name: str, pid: int) -> None:
         entry = {"name": name, "pid": pid, "began": start_of(pid)}
         os.write(self._roster, f"{json.dumps(entry)}\n".encode())
@@ -115,6 +126,22 @@ class Children:
         with suppress(BrokenPipeError):
             self._leash.stdin.write(f"{line}\n")
             self._leash.stdin.flush()
+
+
+@contextmanager
+def held_child(name: str, *arguments: str, prepare: Callable[[], None]) -> Iterator[HeldChild]:
+    """Fork `manage.py` with `arguments` before the servers run; the fork calls `prepare` at once.
+
+    A child that was not released ends at the end of this context.
+    """
+    with _log_of(name) as (log, descriptor):
+        command = hold_command(*arguments, log=descriptor, prepare=prepare)
+    try:
+        yield HeldChild(child=Child(name=name, process=command, log=log), command=command)
+    finally:
+        # A released child has ended by now: its `Children` have stopped.
+        command.terminate()
+        command.wait()
 
 
 @contextmanager
@@ -169,6 +196,17 @@ def refuse_beside_survivors(stopping: threading.Event) -> None:
 def grace_s() -> float:
     """Return the seconds that children get between SIGTERM and SIGKILL."""
     return scaled(settings.STOP_GRACE_S) + GRACE_MARGIN_S
+
+
+@contextmanager
+def _log_of(name: str) -> Iterator[tuple[Path, int]]:
+    """Provide the private log of a child, and a descriptor that appends to the log."""
+    log = private.folder(settings.MEDPROC_DATA_DIR / "logs") / f"{name}.log"
+    descriptor = private.append(log)
+    try:
+        yield log, descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _rosters() -> Path:

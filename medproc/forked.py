@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -61,11 +61,51 @@ class ForkedCommand:
         self.send_signal(signal.SIGTERM)
 
 
+class HeldCommand(ForkedCommand):
+    """A command that has forked and prepares itself, but begins only after `release`.
+
+    The command ends if the parent dies first.
+    """
+
+    def __init__(self, pid: int, gate: int) -> None:
+        super().__init__(pid)
+        self._gate = gate
+
+    def release(self) -> None:
+        """Let the command begin."""
+        # A command that has ended is found by `poll`.
+        with suppress(BrokenPipeError):
+            os.write(self._gate, b"1")
+        os.close(self._gate)
+
+
 def fork_command(*arguments: str, log: int | None = None) -> ForkedCommand:
     """Run `manage.py` with `arguments` in a fork; first close the connections to PostgreSQL.
 
     With `log`, a descriptor, the command has a session of its own, no input, and writes to the log.
     """
+    return ForkedCommand(_fork(arguments, log, None, None))
+
+
+def hold_command(*arguments: str, log: int, prepare: Callable[[], None]) -> HeldCommand:
+    """Fork as `fork_command` does; the fork calls `prepare` at once, and begins when released.
+
+    So the work of `prepare` takes no time of the parent, which starts the servers meanwhile.
+    """
+    waits_at, gate = os.pipe()
+    try:
+        return HeldCommand(_fork(arguments, log, prepare, waits_at), gate)
+    finally:
+        os.close(waits_at)
+
+
+def _fork(
+    arguments: tuple[str, ...],
+    log: int | None,
+    prepare: Callable[[], None] | None,
+    waits_at: int | None,
+) -> int:
+    """Fork, and return the process id of the command."""
     connections.close_all()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -75,15 +115,21 @@ def fork_command(*arguments: str, log: int | None = None) -> ForkedCommand:
     if pid == 0:
         code = 1
         try:
-            code = _run(arguments, log, mask)
+            code = _run(arguments, log, mask, prepare, waits_at)
         finally:
             # The fork must never reach the code of its parent, which stops the servers at its end.
             os._exit(code)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    return ForkedCommand(pid)
+    return pid
 
 
-def _run(arguments: tuple[str, ...], log: int | None, mask: Collection[int]) -> int:
+def _run(
+    arguments: tuple[str, ...],
+    log: int | None,
+    mask: Collection[int],
+    prepare: Callable[[], None] | None,
+    waits_at: int | None,
+) -> int:
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -95,7 +141,12 @@ def _run(arguments: tuple[str, ...], log: int | None, mask: Collection[int]) -> 
             os.close(nothing)
             os.dup2(log, 1)
             os.dup2(log, 2)
-        _let_go()
+        _let_go(besides=waits_at)
+        if prepare is not None:
+            prepare()
+        if waits_at is not None and not os.read(waits_at, 1):
+            # The parent has ended without a release.
+            return 0
         sys.argv = [str(PROJECT_ROOT / "manage.py"), *arguments]
         runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
@@ -113,14 +164,15 @@ def _run(arguments: tuple[str, ...], log: int | None, mask: Collection[int]) -> 
     return 0
 
 
-def _let_go() -> None:
+def _let_go(besides: int | None) -> None:
     """Let go of the parent's locks and pipes: the kernel must release them when the parent dies.
 
-    The numbers stay in use, because objects of the parent may still close them.
+    Only the descriptor `besides` stays open. The numbers stay in use, because objects of the
+    parent may still close them.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in [int(entry.name) for entry in Path("/dev/fd").iterdir()]:
-        if number >= _FIRST_OTHER and number != nothing:
+        if number >= _FIRST_OTHER and number not in (nothing, besides):
             # The descriptor of the listing itself is closed by now.
             with suppress(OSError):
                 os.fstat(number)

@@ -34,8 +34,10 @@ from medproc.children import (
     POLL_S,
     ChildDiedError,
     Children,
+    HeldChild,
     SurvivorsError,
     children,
+    held_child,
     refuse_beside_survivors,
 )
 from medproc.env import PROJECT_ROOT
@@ -71,20 +73,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         refuse_beside_survivors(stopping)
         if options.verb == "up":
             ports.refuse_unusable(port)
+        if options.verb == "codes":
+            return _load(options.systems)
         from pipeline.operations.service_hooks import serving
 
-        with _servers():
+        # The workers load their modules while the servers start and migrate.
+        with held_child("workers", "rqworker-pool", prepare=_warm) as workers, _servers():
             with _alone():
                 call_command("migrate", verbosity=0, interactive=False)
-                if options.verb == "codes":
-                    return _load_packages(options.systems)
                 _load_codes()
                 _create_demo_user()
             # The last head is recorded after the end of all children, before the server stops.
             with serving("medproc", level=logging.DEBUG):
                 if options.verb == "up":
-                    return up(port=port, login=_demo_login(), stopping=stopping)
-                return demo(options.files, stopping=stopping)
+                    return up(workers, port=port, login=_demo_login(), stopping=stopping)
+                return demo(workers, options.files, stopping=stopping)
     except (OSError, SystemCheckError, CommandError, MedprocError, *_REPORTED) as error:
         _print_line(_reason(error), stream=sys.stderr)
     except OperationalError as error:
@@ -95,10 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1
 
 
-def up(*, port: int, login: Sequence[str], stopping: threading.Event) -> int:
+def up(workers: HeldChild, *, port: int, login: Sequence[str], stopping: threading.Event) -> int:
     """Run console, workers and scheduler until a signal; print the address and the log-in."""
     with children() as running:
-        running.start("workers", "rqworker-pool")
+        running.release(workers)
         running.start("scheduler", "rqcron")
         running.start("console", "serve", f"127.0.0.1:{port}")
         if not _wait_until_listening(port, running, stopping):
@@ -114,11 +117,11 @@ def up(*, port: int, login: Sequence[str], stopping: threading.Event) -> int:
     return 0
 
 
-def demo(files: Sequence[Path], *, stopping: threading.Event) -> int:
+def demo(workers: HeldChild, files: Sequence[Path], *, stopping: threading.Event) -> int:
     """Process `files` with real workers, explain one record, and return the exit code."""
     names = [str(path) for path in files]
     with children() as running:
-        running.start("workers", "rqworker-pool")
+        running.release(workers)
         running.start("scheduler", "rqcron")
         code = _run_beside(running, stopping, "process", *names, "--force")
         # The results are complete: the workers leave while the results are printed.
@@ -185,6 +188,13 @@ def _run_here(*arguments: str) -> int:
     return 0
 
 
+def _warm() -> None:
+    """Load the modules of the workers, in the fork that becomes the pool of workers."""
+    from pipeline.workers.warming import warm
+
+    warm()
+
+
 def _stop_on_signals() -> threading.Event:
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -210,6 +220,13 @@ def _load_codes() -> None:
     from pipeline.models import SystemKey
 
     ensure_loaded([SystemKey.ICD10CM, SystemKey.LOINC], before=_say_load)
+
+
+def _load(systems: Sequence[str]) -> int:
+    """Start the servers, migrate, and load code systems; return 0."""
+    with _servers(), _alone():
+        call_command("migrate", verbosity=0, interactive=False)
+        return _load_packages(systems)
 
 
 def _load_packages(systems: Sequence[str]) -> int:

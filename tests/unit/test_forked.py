@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import django
 import pytest
 
 from medproc.env import PROJECT_ROOT
@@ -79,3 +80,48 @@ def test_a_fork_has_its_own_session_and_holds_no_lock_and_no_pipe_of_its_parent(
 
     assert (is_apart, pipe, lives) == ("True", "b''", True)
     assert said.splitlines() == ["-9", "-9"]
+
+
+HELD = """
+import os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "medproc.settings"
+import django
+django.setup()
+from medproc.forked import hold_command
+log = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+done = sys.argv[2]
+held = hold_command("version", log=log, prepare=lambda: open(done, "w").close())
+while not os.path.exists(done):
+    pass
+print(held.poll(), os.fstat(log).st_size, flush=True)
+if sys.argv[3] == "released":
+    held.release()
+else:
+    # The kernel does this when the parent dies.
+    os.close(held._gate)
+print(held.wait())
+"""
+
+
+def test_a_held_command_prepares_itself_and_begins_when_it_is_released(tmp_path: Path) -> None:
+    said = _held(tmp_path, "released")
+
+    assert said == ["None 0", "0"]
+    assert (tmp_path / "log").read_text().strip() == django.get_version()
+
+
+def test_a_held_command_ends_without_a_start_when_its_parent_ends(tmp_path: Path) -> None:
+    said = _held(tmp_path, "not released")
+
+    assert said == ["None 0", "0"]
+    assert (tmp_path / "log").read_text() == ""
+
+
+def _held(tmp_path: Path, word: str) -> list[str]:
+    return subprocess.run(
+        [sys.executable, "-c", HELD, str(tmp_path / "log"), str(tmp_path / "prepared"), word],
+        cwd=PROJECT_ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()

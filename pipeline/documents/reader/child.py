@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import gc
 import io
 import json
 import os
@@ -25,11 +26,14 @@ from .file_type import sniff, unsupported
 from .model_phrases import with_addresses
 from .types import TEXT_TYPES, InputRefused, MediaType, PageRead, ReaderLimits
 
+_GC_ALLOCATIONS = 10_000
+"""New objects between two runs of the garbage collector: a page holds many objects, few cycles."""
 _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
     """Answer the request on standard input, then exit."""
+    gc.set_threshold(_GC_ALLOCATIONS)
     request = json.loads(sys.stdin.buffer.readline())
     limits = ReaderLimits(**request["limits"])
     out = _private_output()

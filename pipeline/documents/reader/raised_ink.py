@@ -54,6 +54,9 @@ def without_notes(token: RowToken, words: Mapping[Box, Sequence[Symbol]]) -> lis
     if len(symbols) < 2 or "".join(text for text, _ in symbols) != token.text:
         return [token]
     height = max(box[3] - box[1] for text, box in symbols if text.isdigit())
+    if height <= 0:
+        # Tesseract gives symbols that it cannot place a box without height.
+        return [token]
     full = [box[3] for text, box in symbols if text.isdigit() and box[3] - box[1] > 0.85 * height]
     baseline = median(full)
     end = len(symbols)
