@@ -11,6 +11,7 @@ COPY manage.py pyproject.toml ./
 COPY medproc ./medproc
 COPY pipeline ./pipeline
 COPY observability ./observability
+COPY api ./api
 COPY gemini_emulator ./gemini_emulator
 COPY evaluation ./evaluation
 COPY templates ./templates

@@ -30,6 +30,7 @@ PROBES = frozenset({"/health/live", "/health/ready"})
 """The paths of `medproc.web.probes`, which are no routes."""
 _LARGEST_NUMBER = 100_000
 """A larger number in a path could be the number of a patient, not of a page."""
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _FRAMES = 10
 REFUSALS = (
     "SuspiciousOperation", "SuspiciousMultipartForm", "SuspiciousFileOperation", "DisallowedHost",
@@ -124,6 +125,9 @@ def _shape(path: str) -> str:
 
 
 def _is_id(value: object) -> bool:
+    # The routes of the API pass an id as text.
+    if isinstance(value, str):
+        return _UUID.fullmatch(value) is not None
     return isinstance(value, UUID) or (isinstance(value, int) and value < _LARGEST_NUMBER)
 
 

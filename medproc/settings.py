@@ -133,6 +133,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "pipeline",  # before django_rq: the first application wins for a command's name
     "observability",
+    "api",
     "gemini_emulator",
     "evaluation",
     "django_rq",
@@ -141,6 +142,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "medproc.web.probes.Probes",
     "medproc.web.forwarding.ForwardedByTrustedProxies",
+    "api.middleware.ApiAnswers",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -148,6 +150,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "api.middleware.BearerTokens",
     "medproc.web.bodies.ShortAnonymousBodies",
     "observability.audit.actor.ActingUser",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -295,7 +298,7 @@ LOGGING = {
     },
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
-        **{name: {"level": "INFO"} for name in ("medproc", "pipeline", "observability")},
+        **{name: {"level": "INFO"} for name in ("medproc", "pipeline", "observability", "api")},
         # User input could name a patient, so neither a query nor an unknown path is logged.
         "django.server": {
             "handlers": ["stderr"],

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template import loader
 from psycopg.errors import QueryCanceled
 
-from observability.views.decorators import PAGE_DEADLINE_MS
+from medproc.reading import PAGE_DEADLINE_MS
 from pipeline.core.server_faults import FaultLog, ServerFault, fault_of, text_of
 from pipeline.operations.server_check import postgres_fault
 
@@ -39,9 +39,14 @@ class ClearRefusals:
             return _nul()
         return self._get_response(request)
 
-    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
-        """Refuse NUL in the fields of a form, which the CSRF check has parsed by now."""
-        if request.method != "POST":
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponse], *_: object
+    ) -> HttpResponse | None:
+        """Refuse NUL in the fields of a form, which the CSRF check has parsed by now.
+
+        A view without that check, such as a view of the API, reads its body itself.
+        """
+        if request.method != "POST" or getattr(view, "csrf_exempt", False):
             return None
         fields = request.POST.lists()
         return _nul() if any(_NUL in text for k, each in fields for text in (k, *each)) else None
@@ -65,14 +70,9 @@ class ClearRefusals:
 
 def refusal(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
     """Return the page that names why a server refuses, or None for another error."""
-    fault = None if error is None else fault_of(error)
-    if error is None or fault is None:
+    fault = None if error is None else fault_to_tell(_route(request), error)
+    if fault is None:
         return None
-    # A page reads in a read-only transaction, so a write in it would be an error of ours.
-    if fault is ServerFault.POSTGRES_READ_ONLY and postgres_fault() is not fault:
-        return None
-    if line := _FAULTS.line_if_due(error):
-        logger.error("%s refused: %s", _route(request), line, extra={"action": "server_refuses"})
     # Everybody who can reach the log-in page sees this page.
     text = text_of(fault, names_address=False)
     server = "PostgreSQL" if fault.is_of_postgres else "Redis"
@@ -81,6 +81,17 @@ def refusal(request: HttpRequest, error: BaseException | None) -> HttpResponse |
     response["Retry-After"] = "30"
     response["Cache-Control"] = "no-store"
     return response
+
+
+def fault_to_tell(route: str, error: BaseException) -> ServerFault | None:
+    """Log and return the fault of a server that the client of a route is told; None for others."""
+    fault = fault_of(error)
+    # A page reads in a read-only transaction, so a write in it would be an error of ours.
+    if fault is ServerFault.POSTGRES_READ_ONLY and postgres_fault() is not fault:
+        return None
+    if fault is not None and (line := _FAULTS.line_if_due(error)):
+        logger.error("%s refused: %s", route, line, extra={"action": "server_refuses"})
+    return fault
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -35,3 +35,6 @@ LARGEST_FILE = 204_800
 """The largest static file that is served: it fits into the buffer that Linux grants."""
 ANONYMOUS_BODY = SMALL_BODY
 """The largest body of a request without a log-in. The form of the log-in has 300 bytes."""
+CLIENT_REQUESTS = 1_200
+"""Requests of one client of the HTTP API in a minute of the clock. Each further request is answered
+with 429, so that one client with an error in a loop leaves threads for the others."""

@@ -21,9 +21,9 @@ from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from medproc.reading import reading
 from observability.admin.code_advice import code_column, meaning
 from observability.permissions import Right
-from observability.views.decorators import reading
 
 if TYPE_CHECKING:
     # Django's own class takes no parameter at run time.

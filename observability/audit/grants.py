@@ -58,6 +58,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "code_search_words",
             # `prune --table bulk_operations` deletes ended operations.
             "bulk_operations",
+            # A refused request leaves no idempotency key.
+            "api_idempotency_keys",
             # The end of an extraction that other records wait for.
             "extraction_flights",
         ),

@@ -79,6 +79,11 @@ def place_of(row: Any, column: str) -> str:
     return f"{at.isoformat()}~{row.pk}"
 
 
+def is_place(text: str) -> bool:
+    """Return whether a text is a place in a list."""
+    return _parsed(text) is not None
+
+
 def _parsed(place: str) -> tuple[datetime, UUID] | None:
     at, _, row_id = place.partition("~")
     try:

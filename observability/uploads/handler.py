@@ -1,7 +1,8 @@
-"""The upload handler: writes the files of a request to the private folder while they arrive.
+"""The upload handlers: they write the files of a request to the private folder while they arrive.
 
-A file above MAX_UPLOAD_MB, a file without room on the disk, and a file of a user who cannot upload
-are not kept. The check is here because Django reads a form before a view checks the permission.
+A file above MAX_UPLOAD_MB and a file without room on the disk are not kept. The console's handler
+also keeps no file of a user who cannot upload, because Django reads a form before a view checks
+the permission.
 """
 
 from __future__ import annotations
@@ -22,16 +23,13 @@ LEFT_OUT = "files_left_out"
 """Attribute of the request: names and codes of the files that were not kept."""
 
 
-class RecordUpload(TemporaryFileUploadHandler):
-    """Keeps the files of users who can upload, each up to the limit."""
+class BoundedUpload(TemporaryFileUploadHandler):
+    """Keeps files, each up to the limit."""
 
     file: TemporaryUploadedFile
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
-        """Start a file; stop if the sender cannot upload."""
-        user = getattr(self.request, "user", None)
-        if user is None or not user.has_perm(Right.UPLOAD.permission):
-            raise StopUpload(connection_reset=False)
+        """Start a file."""
         # After a skipped file the parser must not close the previous file, which is complete.
         vars(self).pop("file", None)
         with self._room():
@@ -72,3 +70,14 @@ class RecordUpload(TemporaryFileUploadHandler):
                 self.file.close()
         left_out = [*getattr(self.request, LEFT_OUT, ()), (self.file_name or "", code)]
         setattr(self.request, LEFT_OUT, left_out)
+
+
+class RecordUpload(BoundedUpload):
+    """Keeps the files of users of the console who can upload."""
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        """Start a file; stop if the sender cannot upload."""
+        user = getattr(self.request, "user", None)
+        if user is None or not user.has_perm(Right.UPLOAD.permission):
+            raise StopUpload(connection_reset=False)
+        super().new_file(*args, **kwargs)

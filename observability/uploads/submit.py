@@ -22,7 +22,13 @@ from observability.uploads.batches import own
 from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError, UserErrorCode
 from pipeline.models import RecordBatch
 from pipeline.operations import operator_actions
-from pipeline.stages.intake import LONGEST_REFERENCE, Submission, discard_unnamed, owner_of_user
+from pipeline.stages.intake import (
+    LONGEST_REFERENCE,
+    Received,
+    Submission,
+    discard_unnamed,
+    owner_of_user,
+)
 
 PRIORITIES = range(-100, 101)
 _BLOCK = 1 << 20
@@ -103,47 +109,60 @@ def take_in(
     """Submit a file and audit the submission; a refusal is audited too and returned as a result."""
     name = file.name or ""
     path = Path(file.temporary_file_path())
-    key = _key(path, form, actor)
+    submission = Submission(
+        path=path,
+        filename=name,
+        patient_reference=form.patient or None,
+        priority=form.priority,
+        record_batch_id=form.batch_id,
+        idempotency_key=_key(path, form, actor),
+        owner=owner_of_user(actor.pk),
+        is_forced=form.is_forced,
+        user_agent=user_agent or None,
+        ip_address=ip_address,
+    )
+    try:
+        received = submit_audited(submission, actor=actor, size_bytes=file.size or 0)
+    except PipelineError as error:
+        return refused(name, error, actor)
+    return UploadResult(
+        name=name, record_id=received.shell_file_id, is_repeated=received.is_repeated
+    )
+
+
+def submit_audited(
+    submission: Submission, *, actor: AbstractBaseUser | AnonymousUser, size_bytes: int
+) -> Received:
+    """Submit a file, and write its audit row in the same transaction.
+
+    Raises PipelineError if the file is refused; the caller audits the refusal (`refused`).
+    """
     stored = ""
     try:
         with transaction.atomic():
-            received = operator_actions.record_submit(
-                Submission(
-                    path=path,
-                    filename=name,
-                    patient_reference=form.patient or None,
-                    priority=form.priority,
-                    record_batch_id=form.batch_id,
-                    idempotency_key=key,
-                    owner=owner_of_user(actor.pk),
-                    is_forced=form.is_forced,
-                    user_agent=user_agent or None,
-                    ip_address=ip_address,
-                )
-            )
+            received = operator_actions.record_submit(submission)
             stored = received.storage_key
+            batch = submission.record_batch_id
             log.record(
                 actor,
                 "upload",
                 target_kind="record",
                 target_id=received.shell_file_id,
                 facts={
-                    "size_bytes": file.size,
-                    "priority": form.priority,
-                    "batch": str(form.batch_id) if form.batch_id else None,
-                    "force": form.is_forced,
+                    "size_bytes": size_bytes,
+                    "priority": submission.priority,
+                    "batch": str(batch) if batch else None,
+                    "force": submission.is_forced,
                     # Before the submission, none of several racing posts finds the record.
                     "repeated": received.is_repeated,
                 },
             )
-    except PipelineError as error:
-        return refused(name, error, actor)
+    except PipelineError:
+        raise
     except Exception as error:
         discard_unnamed(stored, error)
         raise
-    return UploadResult(
-        name=name, record_id=received.shell_file_id, is_repeated=received.is_repeated
-    )
+    return received
 
 
 def left_out(name: str, code: ErrorCode, actor: AbstractBaseUser | AnonymousUser) -> UploadResult:

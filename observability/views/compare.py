@@ -9,10 +9,11 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 
+from medproc.reading import reading
 from observability.drilldown.summary import thousands
 from observability.phi.calls import reply_lines
 from observability.phi.diff import COMPARED_LINES, DiffRow, difference
-from observability.views.decorators import PhiResponse, page, phi, reading
+from observability.views.decorators import PhiResponse, page, phi
 from observability.views.render import render_page
 from pipeline.core.labels import duration, ranges
 from pipeline.core.states import Step

@@ -6,23 +6,19 @@ only POST with Django's CSRF token.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
+from medproc.reading import reading
 from observability.audit import log
 from observability.permissions import Right
 
 View = Callable[..., HttpResponse]
-
-PAGE_DEADLINE_MS = 10_000
-"""The time limit of one statement of a page, so that no page blocks the database."""
 
 
 def page(right: Right = Right.VIEW) -> Callable[[View], View]:
@@ -89,14 +85,6 @@ def written_down(request: HttpRequest, seen: PhiResponse) -> HttpResponse:
     return seen.response
 
 
-@contextmanager
-def reading() -> Iterator[None]:
-    """Open a read-only transaction with a time limit."""
-    with transaction.atomic():
-        _read_only()
-        yield
-
-
 @dataclass(frozen=True, kw_only=True)
 class RequestedAction:
     """The request of a form: an action, its right and its target."""
@@ -141,12 +129,3 @@ def action(read_request: Callable[..., RequestedAction]) -> Callable[[View], Vie
 def _require(request: HttpRequest, right: Right) -> None:
     if not request.user.has_perm(right.permission):
         raise PermissionDenied
-
-
-def _read_only() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('transaction_read_only', 'on', true),"
-            " set_config('statement_timeout', %s, true)",
-            [str(PAGE_DEADLINE_MS)],
-        )

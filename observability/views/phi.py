@@ -12,13 +12,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from medproc.reading import reading
 from observability.permissions import Right
 from observability.phi.calls import read_call
 from observability.phi.images import BusyError, is_written_down, page_image, ticket
 from observability.phi.pages import page_view
 from observability.phi.results import results_page
 from observability.phi.source import source_view
-from observability.views.decorators import PhiResponse, page, phi, reading
+from observability.views.decorators import PhiResponse, page, phi
 from observability.views.render import render_page
 from pipeline.documents import reader
 from pipeline.models import Entity, Page, ProviderCall, RecordListItem, ReviewItem, ShellFile

@@ -19,6 +19,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from medproc.reading import reading
 from medproc.timing import scaled
 from observability.actions import reviews
 from observability.actions.reviews import REVIEW_ITEM, reviewer_of
@@ -33,7 +34,6 @@ from observability.views.decorators import (
     RequestedAction,
     action,
     phi,
-    reading,
     written_down,
 )
 from observability.views.render import render_page

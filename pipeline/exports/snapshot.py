@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from pipeline.clinical.page_text.marks import blanked
 from pipeline.core.errors import UserError, UserErrorCode
@@ -74,6 +74,17 @@ class Snapshot:
         """Yield all entities, by encounter and in the order of the text."""
         return self._entities("healthcare_encounter__encounter_index", "entity_index")
 
+    def entities_after(self, place: tuple[int, int] | None, limit: int) -> list[EntityRow]:
+        """Return entities after a place (encounter and entity index), in the order of the text."""
+        after = Q()
+        if place is not None:
+            encounter, entity = place
+            after = Q(healthcare_encounter__encounter_index__gt=encounter) | Q(
+                healthcare_encounter__encounter_index=encounter, entity_index__gt=entity
+            )
+        order = ("healthcare_encounter__encounter_index", "entity_index")
+        return list(map(EntityRow._make, self._entity_rows(*order).filter(after)[:limit]))
+
     def entities_by_page(self) -> Iterator[EntityRow]:
         """Yield all entities, by page and in the order of their quotes."""
         return self._entities("page_number", "char_start", "id")
@@ -117,9 +128,12 @@ class Snapshot:
                 yield row
 
     def _entities(self, *order: str) -> Iterator[EntityRow]:
+        return map(EntityRow._make, _streamed(self._entity_rows(*order)))
+
+    def _entity_rows(self, *order: str) -> QuerySet[Any, Any]:
         columns = [_ENTITY_LOOKUPS.get(name, name) for name in EntityRow._fields]
         rows = Entity.objects.filter(shell_file_id=self.record.id).order_by(*order)
-        return map(EntityRow._make, _streamed(rows.values_list(*columns)))
+        return rows.values_list(*columns)
 
 
 @contextmanager

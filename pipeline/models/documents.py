@@ -71,6 +71,8 @@ class ShellFile(models.Model):
         )
         indexes = [
             models.Index(fields=["created_at", "id"], name="idx_shell_files_recent"),
+            # The list of an API client's own records.
+            models.Index(fields=["owner", "-created_at", "-id"], name="idx_shell_files_owner"),
             models.Index(fields=["sha256"], name="idx_shell_files_sha256"),
             # The sweep of stored files looks up whether a record names a file.
             models.Index(fields=["storage_key"], name="idx_shell_files_storage_key"),

@@ -21,6 +21,9 @@ SHOWN = {
     "ai_processing_summary": (
         "business_events error_code error_drill_down failure_stage processing_status"
     ),
+    "api_clients": "created_by name",
+    "api_idempotency_keys": "",
+    "api_tokens": "created_by prefix revoked_by scopes",
     "audit_checks": "fresh_hash full_hash problem",
     "audit_chain": "hash",
     "audit_events": "action actor facts reason result target_id target_kind",

@@ -32,6 +32,7 @@ ROW_STATEMENTS = 13
 FEW_ROWS = {
     "incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches",
     "rate_limit_counts", "file_sweeps", "audit_checks", "extraction_flights",
+    "api_clients", "api_tokens",
 }  # fmt: skip
 """Tables that grow with incidents, operators, submissions and running jobs instead of records."""
 READ_IN_LISTS = {"review_flags"}

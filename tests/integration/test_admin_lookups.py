@@ -13,9 +13,9 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from medproc import reading
 from observability.admin.base import OF_THE_SENDER
 from observability.permissions import Role
-from observability.views import decorators
 from pipeline.models import Page, Patient, ShellFile, Summary
 from tests.integration.test_role_matrix import OUR_TABLES, TABLES
 from tests.support import records
@@ -156,7 +156,7 @@ def test_a_page_that_takes_too_long_says_so(
     client = client_of(Role.VIEWER)
     # A join with an empty table can end before the slow table is read.
     a_job()
-    monkeypatch.setattr(decorators, "PAGE_DEADLINE_MS", 100)
+    monkeypatch.setattr(reading, "PAGE_DEADLINE_MS", 100)
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE shell_files RENAME TO kept")
         # Without OFFSET 0 the planner may begin with the empty table, and then nothing sleeps.

@@ -281,7 +281,7 @@ def locked() -> Iterator[str]:
 def test_a_page_that_is_stopped_by_its_time_limit_says_so(
     operator: Client, locked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("observability.views.decorators.PAGE_DEADLINE_MS", 20)
+    monkeypatch.setattr("medproc.reading.PAGE_DEADLINE_MS", 20)
 
     page = operator.get(reverse(f"admin:{locked}"))
 

@@ -21,6 +21,7 @@ from tests.support.records import rows
 pytestmark = pytest.mark.xdist_group("schema")
 
 MODELS = sorted(apps.get_app_config("pipeline").get_models(), key=lambda m: m._meta.db_table)
+OF_THE_API = [*apps.get_app_config("api").get_models()]
 TABLES = {
     "processed_documents", "shell_files", "job_queue", "ai_processing_sessions",
     "ai_processing_summary", "pass05_progressive_sessions", "pass05_chunk_results",
@@ -238,7 +239,8 @@ def test_every_table_says_what_it_holds() -> None:
         )
     }
 
-    assert [m._meta.db_table for m in MODELS if not comments[m._meta.db_table]] == []
+    tables = [m._meta.db_table for m in (*MODELS, *OF_THE_API)]
+    assert [table for table in tables if not comments[table]] == []
 
 
 @pytest.mark.django_db
@@ -288,8 +290,9 @@ def test_every_status_column_has_a_check_of_all_its_values() -> None:
 def test_every_constraint_of_a_model_is_in_the_database() -> None:
     found = {row["name"] for row in rows("SELECT conname AS name FROM pg_constraint")}
     found |= {row["name"] for row in rows("SELECT relname AS name FROM pg_class")}
-    wanted = {constraint.name for model in MODELS for constraint in model._meta.constraints} | {
-        index.name for model in MODELS for index in model._meta.indexes
+    tables = (*MODELS, *OF_THE_API)
+    wanted = {constraint.name for model in tables for constraint in model._meta.constraints} | {
+        index.name for model in tables for index in model._meta.indexes
     }
 
     assert wanted - found == set()

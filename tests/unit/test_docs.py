@@ -11,6 +11,7 @@ import pytest
 from django.apps import apps
 from pydantic_core import PydanticUndefined
 
+from api.problems import API_ERRORS, ApiErrorCode
 from gemini_emulator.faults import FAULTS
 from gemini_emulator.request_log import LogLine
 from medproc.env import PROJECT_ROOT, Environment
@@ -34,7 +35,7 @@ DOCS = PROJECT_ROOT / "docs"
 DOCUMENTS = [PROJECT_ROOT / "README.md", PROJECT_ROOT / "samples/README.md", *DOCS.glob("*.md")]
 COMMANDS = [
     path.stem
-    for app in ("pipeline", "observability")
+    for app in ("pipeline", "observability", "api")
     for path in (PROJECT_ROOT / app / "management/commands").glob("[a-z]*.py")
 ]
 SET_BY_COMPOSE = {"DATABASE_URL", "REDIS_URL", "MEDPROC_DATA_DIR", "AUDIT_HEADS_DIR"}
@@ -131,9 +132,20 @@ def test_errors_explains_every_code_of_a_persons_mistake(code: UserErrorCode) ->
     assert rows("errors.md")[code]
 
 
+@pytest.mark.parametrize("code", API_ERRORS)
+def test_errors_says_of_every_code_of_the_api_what_the_table_says(code: ApiErrorCode) -> None:
+    status, advice = API_ERRORS[code]
+
+    assert rows("errors.md")[code] == [str(status.value), advice]
+
+
 def test_integrating_names_every_table() -> None:
     text = (DOCS / "integrating.md").read_text(encoding="utf-8")
-    tables = {model._meta.db_table for model in apps.get_app_config("pipeline").get_models()}
+    tables = {
+        model._meta.db_table
+        for app in ("pipeline", "api")
+        for model in apps.get_app_config(app).get_models()
+    }
 
     missing = {table for table in tables if f"`{table}`" not in text}
 

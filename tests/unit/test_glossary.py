@@ -15,7 +15,7 @@ ROW = re.compile(
 )
 NAME = re.compile(r"`([^`]+)`")
 PACKAGES = (
-    "pipeline", "observability", "medproc", "gemini_emulator", "evaluation", "lexicon_build",
+    "pipeline", "observability", "api", "medproc", "gemini_emulator", "evaluation", "lexicon_build",
 )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ FORBIDDEN = re.compile(
 )
 """Words that make a reader read a sentence twice."""
 FOLDERS = (
-    "bench", "docs", "evaluation", "gemini_emulator", "lexicon_build", "medproc", "observability",
-    "pipeline", "samples", "templates", "tests",
+    "api", "bench", "docs", "evaluation", "gemini_emulator", "lexicon_build", "medproc",
+    "observability", "pipeline", "samples", "templates", "tests",
 )  # fmt: skip
 PROSE = {".py", ".md", ".html", ".js", ".css", ".lua", ".toml", ".yml", ".sql"}
 QUOTATIONS = {

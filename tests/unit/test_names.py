@@ -9,8 +9,8 @@ from pathlib import Path
 from medproc.env import PROJECT_ROOT
 
 ROOTS = (
-    "bench", "evaluation", "gemini_emulator", "medproc", "observability", "pipeline", "samples",
-    "tests",
+    "api", "bench", "evaluation", "gemini_emulator", "medproc", "observability", "pipeline",
+    "samples", "tests",
 )  # fmt: skip
 CONVENTIONS = {"Command", "Meta", "Migration"}
 """Names that Django prescribes."""

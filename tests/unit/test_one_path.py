@@ -14,7 +14,7 @@ PROVIDERS = "pipeline/providers/"
 
 
 def callers_of_a_provider() -> Iterator[str]:
-    for folder in ("medproc", "pipeline", "observability"):
+    for folder in ("medproc", "pipeline", "observability", "api"):
         for path in sorted((PROJECT_ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if (

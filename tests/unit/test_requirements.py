@@ -14,7 +14,7 @@ ROW = re.compile(r"^\| (D?\d+) \| (.+) \|$", re.MULTILINE)
 SHOWN_BY = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 CITED = re.compile(r"\brequirements? ((?:D?\d+(?:, | and | to )?)+)")
 PACKAGES = (
-    "medproc", "pipeline", "observability", "gemini_emulator", "evaluation", "lexicon_build",
+    "medproc", "pipeline", "observability", "api", "gemini_emulator", "evaluation", "lexicon_build",
     "templates",
 )  # fmt: skip
 FOLDERS = (*PACKAGES, "tests", "bench", "samples", "docs")

@@ -15,7 +15,7 @@ import pytest
 
 from medproc.env import PROJECT_ROOT
 
-PACKAGES = ("pipeline", "observability", "medproc")
+PACKAGES = ("pipeline", "observability", "api", "medproc")
 WRITER = PROJECT_ROOT / "pipeline" / "transitions"
 STATUS = re.compile(r"(?:\w+_)?status")
 UPDATES = {"update", "aupdate", "update_or_create", "aupdate_or_create"}

@@ -1,0 +1,1 @@
+"""The HTTP API for programs: clients with tokens, records, results and exports."""

@@ -1,0 +1,43 @@
+"""The tables of the API in the admin: read-only, without digests."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from api.models import ApiClient, ApiToken, IdempotencyKey
+from observability.admin.base import ReadOnlyAdmin
+
+
+@admin.register(ApiClient)
+class ApiClientAdmin(ReadOnlyAdmin):
+    """The clients; `manage.py api_client` creates them."""
+
+    list_display = ("id", "name", "user", "created_by", "created_at")
+    list_select_related = ("user",)
+    ordering = ("-created_at", "-id")
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    """The tokens of clients, by their public prefixes."""
+
+    phi = ("digest",)
+    list_display = (
+        "prefix", "client", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at",
+    )  # fmt: skip
+    list_select_related = ("client",)
+    id_fields = ("pk", "client_id")
+    search_help_text = "The exact id of a token or of a client"
+    ordering = ("-created_at", "-id")
+
+
+@admin.register(IdempotencyKey)
+class IdempotencyKeyAdmin(ReadOnlyAdmin):
+    """The requests with a key, and the states of their answers."""
+
+    phi = ("key_digest", "fingerprint", "response_body")
+    list_display = ("id", "client", "http_status", "created_at")
+    list_select_related = ("client",)
+    id_fields = ("pk", "client_id")
+    search_help_text = "The exact id of a key or of a client"
+    ordering = ("-created_at", "-id")

@@ -1,0 +1,110 @@
+"""Idempotency keys: a repeated request gets the answer of the first one and does nothing.
+
+The key, the work and the answer are one transaction. So of several requests with the same key at
+the same time, the first does the work, and the others wait for its answer. A refused request
+leaves no key, so that a client can correct the cause and send the same key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any
+
+from django.db import OperationalError, connection, transaction
+from django.http import HttpRequest, JsonResponse
+from psycopg.errors import LockNotAvailable
+
+from api.models import ApiClient, IdempotencyKey
+from api.problems import ApiError, ApiErrorCode
+from pipeline.core.errors import MedprocError, UserError, UserErrorCode
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotent-Replayed"
+LONGEST_KEY = 255
+WAIT_S = 20
+"""Seconds for which a request waits for an earlier request with the same key."""
+
+Answer = tuple[HTTPStatus, dict[str, Any]]
+
+
+def fingerprint(parts: Sequence[str]) -> str:
+    """Return the digest of a request; each part counts with its length."""
+    return sha256("".join(f"{len(part)} {part}" for part in parts).encode()).hexdigest()
+
+
+def once(
+    request: HttpRequest, client: ApiClient, parts: Sequence[str], act: Callable[[], Answer]
+) -> JsonResponse:
+    """Carry out a request, or return the answer of an earlier request with the same key.
+
+    Raises ApiError IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_KEY_IN_USE, and the errors of `act`.
+    """
+    key = request.headers.get(HEADER)
+    digest = None if key is None else _checked(key)
+    refusal: MedprocError | None = None
+    with transaction.atomic():
+        row = None
+        if digest is not None:
+            row, is_new = _claim(client, digest, fingerprint(parts))
+            if not is_new:
+                return _repeated(row, fingerprint(parts))
+        try:
+            status, body = act()
+        except MedprocError as error:
+            # The transaction commits, because the audit has a row about the refusal.
+            refusal = error
+            if row is not None:
+                row.delete()
+        else:
+            if row is not None:
+                row.http_status, row.response_body = status, body
+                row.save(update_fields=["http_status", "response_body"])
+    if refusal is not None:
+        raise refusal
+    return _answer(status, body)
+
+
+def _checked(key: str) -> str:
+    if not 1 <= len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise UserError(
+            f"an idempotency key has 1 to {LONGEST_KEY} printable ASCII characters",
+            code=UserErrorCode.VALUE_INVALID,
+        )
+    return sha256(key.encode()).hexdigest()
+
+
+def _claim(client: ApiClient, key: str, print_: str) -> tuple[IdempotencyKey, bool]:
+    row = IdempotencyKey(client=client, key_digest=key, fingerprint=print_)
+    _lock_timeout(f"{WAIT_S}s")
+    try:
+        # Waits for the end of an open transaction with the same key.
+        IdempotencyKey.objects.bulk_create([row], ignore_conflicts=True)
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+        raise ApiError(ApiErrorCode.IDEMPOTENCY_KEY_IN_USE, headers={"Retry-After": "5"}) from None
+    _lock_timeout("0")
+    kept = IdempotencyKey.objects.get(client=client, key_digest=key)
+    return kept, kept.id == row.id
+
+
+def _repeated(row: IdempotencyKey, print_: str) -> JsonResponse:
+    if row.fingerprint != print_ or row.http_status is None:
+        raise ApiError(ApiErrorCode.IDEMPOTENCY_KEY_REUSED)
+    response = _answer(row.http_status, row.response_body)
+    response[REPLAYED] = "true"
+    return response
+
+
+def _answer(status: int, body: Mapping[str, Any]) -> JsonResponse:
+    response = JsonResponse(dict(body), status=int(status))
+    if "url" in body:
+        response["Location"] = str(body["url"])
+    return response
+
+
+def _lock_timeout(value: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [value])
