@@ -1,12 +1,13 @@
-"""Pause and resume every rate limiter of a provider.
+"""Pause and resume every rate limiter of a provider, and forget erased jobs.
 
 Redis may not know a rate limiter yet. Such a limiter needs no message: its first ask arms it from
-the database. If Redis is away, the functions return False and raise nothing.
+the database. If Redis is away, pause and resume return False and raise nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from uuid import UUID
 
 import redis
 from django.conf import settings
@@ -26,6 +27,20 @@ def pause_limiters(provider: str, model: str | None) -> bool:
 def resume_limiters(provider: str, model: str | None) -> bool:
     """End the pauses and quota closures of these rate limiters. Return False if Redis is away."""
     return _each(provider, model, lambda limiter: limiter.resume())
+
+
+def forget_jobs(job_ids: Sequence[UUID]) -> None:
+    """Delete the places of ended jobs in every line. Raises RedisError."""
+    members = [str(job_id) for job_id in job_ids]
+    if not members:
+        return
+    with limiter_client(settings.REDIS_URL) as client:
+        for key in list(client.scan_iter(match="medproc:gate:*")):
+            match key.decode().rpartition(":")[2]:
+                case "line" | "served":
+                    client.zrem(key, *members)
+                case "line-until":
+                    client.hdel(key, *members)
 
 
 def _each(provider: str, model: str | None, act: Callable[[RateLimiter], bool]) -> bool:

@@ -19,6 +19,7 @@ import redis
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
@@ -89,7 +90,9 @@ def everywhere(places: canaries.Places, client: redis.Redis, *folders: Path) -> 
     return {place for place, word in places.items() if word in found}
 
 
-def a_planted_record(folder: Path, exports: Path) -> tuple[ShellFile, canaries.Places]:
+def a_planted_record(
+    folder: Path, exports: Path, client: redis.Redis
+) -> tuple[ShellFile, canaries.Places]:
     """Run a record, review it, export it, and plant words in all places."""
     places = {
         place: canaries.word()
@@ -117,6 +120,9 @@ def a_planted_record(folder: Path, exports: Path) -> tuple[ShellFile, canaries.P
     job = Job.objects.get(shell_file=record)
     # A wake-up that no worker has taken.
     push("pass1", f"{job.id}-pass1-7")
+    # Its place in the line of the rate limiter.
+    client.zadd("medproc:gate:{gemini:m}:served", {str(job.id): 1.0})
+    client.hset("medproc:gate:{gemini:m}:line-until", str(job.id), 1.0)
     return record, {
         **places,
         "the id of the job": str(job.id),
@@ -132,7 +138,7 @@ def test_after_an_erasure_no_word_of_the_record_is_found_anywhere(
     with all_passes():
         other = a_record(tmp_path, name="Quandt, Bert")
     call_command("export", other.id, "--format", "csv", "--output", exports, stdout=StringIO())
-    record, places = a_planted_record(tmp_path, exports)
+    record, places = a_planted_record(tmp_path, exports, redis_db)
     ids = {str(other.id), *map(str, Encounter.objects.filter(shell_file=other).values_list("id"))}
     before = canaries.rows_of_all_tables()
     planted = everywhere(places, redis_db, exports)
@@ -399,3 +405,21 @@ def test_a_file_that_cannot_be_deleted_keeps_the_record(
     assert kept
     assert not default_storage.exists(record.storage_key)
     assert AuditEvent.objects.filter(action="erase", result="done").count() == 1
+
+
+@pytest.mark.django_db
+def test_every_table_that_names_a_record_goes_with_the_record() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            SELECT c.table_name || '.' || c.column_name FROM information_schema.columns c
+            WHERE c.table_schema = 'public' AND c.column_name IN ('shell_file_id', 'record_id')
+              AND NOT EXISTS (
+                SELECT FROM pg_constraint f JOIN pg_attribute a
+                  ON a.attrelid = f.conrelid AND a.attnum = f.conkey[1]
+                WHERE f.contype = 'f' AND f.conrelid = c.table_name::regclass
+                  AND a.attname = c.column_name AND f.confdeltype = 'c')
+        """)
+        without = {name for (name,) in cursor.fetchall()}
+
+    # A bulk operation keeps the ids of its jobs as its history.
+    assert without == {"bulk_operation_items.shell_file_id"}

@@ -98,7 +98,7 @@ def test_a_reply_goes_after_its_time_and_its_call_stays_and_says_so(tmp_path: Pa
     assert kept_gone > 0
     assert (of["provider_payloads"]["removed"], of["kept_replies"]["removed"]) == (gone, kept_gone)
     assert before[0] - ProviderPayload.objects.count() == gone
-    assert f"provider_payloads: {gone} rows deleted" in text
+    assert f"provider_payloads: {gone} rows deleted (raw replies, older than 30 days)" in text
     assert ProviderCall.objects.count() == made
     assert not ProviderPayload.objects.filter(call__processing_session__shell_file=record).exists()
     assert ProviderPayload.objects.filter(call__processing_session__shell_file=young).exists()

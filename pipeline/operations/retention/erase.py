@@ -25,6 +25,7 @@ from pipeline.core.states import JOB_TERMINAL, JobStatus
 from pipeline.documents import storage
 from pipeline.models import CodeVector, Entity, Job, ReviewDecision, ShellFile
 from pipeline.queueing.rq_registries import forget
+from pipeline.ratelimit.operator_controls import forget_jobs
 
 logger = logging.getLogger(__name__)
 
@@ -180,8 +181,10 @@ def _unfinished(record_id: UUID, status: str) -> UserError:
 
 def _forget_wakeups(record_id: UUID) -> None:
     jobs = Job.objects.filter(shell_file_id=record_id, status__in=JOB_TERMINAL)
+    ids = list(jobs.values_list("id", flat=True))
     try:
-        forget(list(jobs.values_list("id", flat=True)))
+        forget(ids)
+        forget_jobs(ids)
     except (RedisError, OSError):
         # Wake-ups hold ids alone; the reconciler removes them when Redis is back.
         logger.warning("Redis does not answer; wake-ups of record %s may be left", record_id)

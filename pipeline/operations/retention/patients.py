@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db.models import Q
+
 from pipeline.core.errors import ErrorCode, UserError, UserErrorCode
 from pipeline.core.identity import compare_digests
 from pipeline.models import Patient, ShellFile
@@ -68,10 +70,13 @@ def _similar(patient: Patient) -> tuple[UUID, ...]:
     own = patient.identity_digests
     if not own:
         return ()
-    others = Patient.objects.exclude(id=patient.id).exclude(identity_digests={})
+    # Digests agree only if those of the name or of the number are equal.
+    equal = Q(pk__in=[])
+    for kind in {"name", "mrn"} & own.keys():
+        equal |= Q(**{f"identity_digests__{kind}": own[kind]})
     alike = [
         other.id
-        for other in others.only("id", "identity_digests").iterator()
+        for other in Patient.objects.filter(equal).exclude(id=patient.id)
         if other.identity_digests.get("key") == own.get("key")
         and compare_digests(own, other.identity_digests).agrees
     ]
