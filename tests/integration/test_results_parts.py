@@ -93,23 +93,18 @@ def test_each_answer_is_small_and_asks_the_same_for_few_and_for_many_rows(
     assert max(len(answer.content) for answer, _ in answers) < LARGEST_ANSWER
 
 
-def test_a_record_of_1000_contradicted_entries_and_narratives_is_small(reviewer: Client) -> None:
+def test_a_record_of_1000_entries_and_narratives_is_small_and_decodes_what_is_shown(
+    reviewer: Client,
+) -> None:
     item = a_reviewed_record(entities=1_000)
 
     answer, statements = asked(reviewer, _url(item.shell_file_id))
+    with cProfile.Profile() as profile:
+        reviewer.get(_url(item.shell_file_id))
 
     assert len(answer.content) < LARGEST_ANSWER / 3
     assert statements <= RESULTS_STATEMENTS
     assert "1,000 contradictions" in answer.content.decode()
-
-
-def test_only_the_json_of_shown_entries_is_decoded(reviewer: Client) -> None:
-    item = a_reviewed_record(entities=1_000)
-    reviewer.get(_url(item.shell_file_id))
-
-    with cProfile.Profile() as profile:
-        reviewer.get(_url(item.shell_file_id))
-
     calls = pstats.Stats(profile).get_stats_profile().func_profiles["raw_decode"].ncalls
     assert int(calls.partition("/")[0]) <= DECODED_VALUES
 
