@@ -131,6 +131,9 @@ class Environment(BaseSettings):
     )
     WEB_WORKERS: int = _variable(109, 1, unit="processes", ge=1, le=64)
     WEB_THREADS: int = _variable(110, 8, unit="threads", ge=1, le=10)
+    METRICS_TOKEN: (
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~+/=-]{32,512}$"), Masked] | None
+    ) = _variable(120, hint="32 to 512 letters, digits and ._~+/=-, best random")
     AUDIT_HEADS_DIR: Annotated[Path, AfterValidator(env_values.check_folder)] | None = _variable(
         98, hint="absolute path of a folder outside MEDPROC_DATA_DIR"
     )

@@ -28,6 +28,10 @@ _NO_PAGE = "(unknown page)"
 _NOT_SHOWN = "(not shown)"
 PROBES = frozenset({"/health/live", "/health/ready"})
 """The paths of `medproc.web.probes`, which are no routes."""
+METRICS = "/metrics"
+"""The path of `observability.metrics.prometheus.endpoint`, which is no route."""
+ASKED_OFTEN = PROBES | {METRICS}
+"""The paths that machines ask for every few seconds."""
 _LARGEST_NUMBER = 100_000
 """A larger number in a path could be the number of a patient, not of a page."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -110,7 +114,7 @@ def _shape(path: str) -> str:
     path = path.partition("?")[0]
     if static := _STATIC.fullmatch(path):
         return path if _is_static_file(static[1]) else _NO_PAGE
-    if path in PROBES:
+    if path in ASKED_OFTEN:
         return path
     try:
         found = resolve(unquote(path))

@@ -20,6 +20,7 @@ CSRF_TRUSTED_ORIGINS = list(ENVIRONMENT.CSRF_TRUSTED_ORIGINS)
 MEDPROC_DATA_DIR = ENVIRONMENT.MEDPROC_DATA_DIR.absolute()
 AUDIT_HEADS_DIR = ENVIRONMENT.AUDIT_HEADS_DIR
 TRUSTED_PROXIES = list(ENVIRONMENT.TRUSTED_PROXIES)
+METRICS_TOKEN = ENVIRONMENT.METRICS_TOKEN
 WEB_WORKERS = ENVIRONMENT.WEB_WORKERS
 WEB_THREADS = ENVIRONMENT.WEB_THREADS
 MEDPROC_PROVIDER = ENVIRONMENT.provider
@@ -141,6 +142,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "medproc.web.probes.Probes",
+    "observability.metrics.prometheus.endpoint.MetricsEndpoint",
     "medproc.web.forwarding.ForwardedByTrustedProxies",
     "api.middleware.ApiAnswers",
     "django.middleware.security.SecurityMiddleware",

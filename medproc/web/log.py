@@ -55,12 +55,12 @@ class ServerLog(Logger):  # type: ignore[misc]  # gunicorn has no types
     def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
         """Log a request as Django's own server does, so that the same filter applies.
 
-        A probe that finds nothing wrong is not logged: probes come every few seconds.
+        A good answer to a probe or a scrape is not logged: they come every few seconds.
         """
-        from medproc.logs import PROBES
+        from medproc.logs import ASKED_OFTEN
 
         status = str(resp.status).partition(" ")[0]
-        if status == "200" and environ.get("RAW_URI") in PROBES:
+        if status == "200" and environ.get("RAW_URI") in ASKED_OFTEN:
             return
         asked = (environ.get(key, "-") for key in ("REQUEST_METHOD", "RAW_URI", "SERVER_PROTOCOL"))
         size = str(resp.response_length or resp.sent or 0)

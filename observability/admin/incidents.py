@@ -1,11 +1,18 @@
-"""Incidents, pauses and the ticks of the scheduler."""
+"""Incidents, pauses, the ticks of the scheduler, and the counts of the metrics."""
 
 from __future__ import annotations
 
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from pipeline.models import Incident, IncidentJob, Pause, PeriodicTaskRun, RateLimitCounts
+from pipeline.models import (
+    Incident,
+    IncidentJob,
+    MetricCount,
+    Pause,
+    PeriodicTaskRun,
+    RateLimitCounts,
+)
 
 
 @admin.register(Incident)
@@ -61,4 +68,12 @@ class RateLimitCountsAdmin(ReadOnlyAdmin):
         "provider", "model", "rate_limited_items_stored", "rate_limited_items_redistributed",
         "rate_limit_generations", "rate_limit_participants", "breaker_trips", "created_at",
     )  # fmt: skip
+    ordering = ("-created_at",)
+
+
+@admin.register(MetricCount)
+class MetricCountAdmin(ReadOnlyAdmin):
+    """The parts of the counters of `/metrics`."""
+
+    list_display = ("name", "labels", "value", "created_at")
     ordering = ("-created_at",)

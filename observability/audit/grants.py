@@ -29,6 +29,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
     # `prune` deletes replies after their retention time.
     "provider_payloads": APPEND_ONLY | {"DELETE"},
     "kept_replies": APPEND_ONLY | {"DELETE"},
+    # The scheduler replaces the rows of a counter by their sum.
+    "metric_counts": APPEND_ONLY | {"DELETE"},
     "django_migrations": READ_ONLY,
     "django_content_type": READ_ONLY,
     "auth_permission": READ_ONLY,

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 
-from django.conf import settings
 from django.utils import timezone
 
 from observability.audit import watch
@@ -32,6 +30,7 @@ from observability.metrics.forecast import (
     uses,
 )
 from observability.metrics.history import QuarterHour, fifteen_minute_history
+from observability.metrics.named_limiter import named_limiter
 from observability.metrics.queue_depths import FAILED_WINDOW, Queue, queue
 from observability.metrics.throughput import Rates, rates
 from observability.metrics.workers import WorkerFleet, worker_fleet
@@ -42,10 +41,8 @@ from pipeline.models import Incident, Pause
 from pipeline.operations.liveness import LastTaskRun, last_task_runs, scheduler_problems
 from pipeline.operations.rate_limit_counts import total_counts
 from pipeline.operations.server_check import recent_server_faults
-from pipeline.providers.config import ProviderConfig
-from pipeline.providers.factory import named_provider
 from pipeline.queueing.queues import SUSPENSION
-from pipeline.ratelimit import Counters, RateLimiter, RateLimiterState
+from pipeline.ratelimit import Counters, RateLimiterState
 
 SHOWN = 10
 FAILURES_READ = 2_500
@@ -173,7 +170,7 @@ class Overview:
 def overview() -> Overview:
     """Read all figures."""
     now = timezone.now()
-    limiter = _limiter().state()
+    limiter = named_limiter().state()
     of_calls = rates(now)
     fleet = worker_fleet()
     left = _left(of_calls)
@@ -207,22 +204,12 @@ def _faults(fleet: WorkerFleet) -> tuple[ServerFault, ...]:
 def outlook() -> tuple[Outstanding, float]:
     """Return the outstanding work, and the least minutes that the quota needs for it."""
     left = _left(rates(timezone.now()))
-    minutes, _ = quota_minutes(left, _limiter().state())
+    minutes, _ = quota_minutes(left, named_limiter().state())
     return left, minutes
 
 
 def _left(of_calls: Rates) -> Outstanding:
     return outstanding(of_calls.input_tokens / of_calls.pages if of_calls.pages else None)
-
-
-def _limiter() -> RateLimiter:
-    served = named_provider(ProviderConfig.of_settings())
-    return _limiter_of(served.provider, served.model, settings.REDIS_URL)
-
-
-@lru_cache(maxsize=4)
-def _limiter_of(provider: str, model: str, _url: str) -> RateLimiter:
-    return RateLimiter.for_(provider, model)
 
 
 def _incidents(limiter: RateLimiterState) -> list[OpenIncident]:

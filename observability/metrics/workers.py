@@ -138,6 +138,17 @@ def worker_fleet() -> WorkerFleet:
     )
 
 
+def known_workers() -> tuple[list[WorkerView] | None, bool]:
+    """Return the workers as Redis alone knows them, and whether they are suspended.
+
+    The workers are None if Redis does not answer. No statement; two round trips to Redis.
+    """
+    known, is_suspended = _in_redis()
+    if known is None:
+        return None, False
+    return [_worker(name, facts, None) for name, facts in sorted(known.items())], is_suspended
+
+
 def _held() -> list[tuple[str, Held]]:
     """Return each held job with its worker's name, at most one more than is shown.
 

@@ -51,6 +51,7 @@ from pipeline.models.entities import (
 )
 from pipeline.models.incidents import Incident, Pause, PeriodicTaskRun
 from pipeline.models.jobs import IncidentJob, Job
+from pipeline.models.metric_counts import MetricCount
 from pipeline.models.rate_limits import RateLimitCounts
 from pipeline.models.record_batches import RecordBatch
 from pipeline.models.reuse import ExtractionFlight, KeptReply, Reuse
@@ -102,6 +103,7 @@ __all__ = [
     "KeptReply",
     "LockedField",
     "MedicationStatus",
+    "MetricCount",
     "NarrativeMetrics",
     "NarrativeResult",
     "NarrativeSentence",

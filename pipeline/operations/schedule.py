@@ -22,6 +22,8 @@ RECONCILE, SETTLE_RECORD_BATCHES = "reconcile", "settle_record_batches"
 PLACE_REVIEW_ITEMS = "place_review_items"
 PLACE_REVIEWS_EVERY_S = 60.0
 """Seconds between two moves of overdue reviews into their lane: an order can be wrong that long."""
+FOLD_COUNTS, FOLD_COUNTS_EVERY_S = "fold_counts", 60.0
+"""A scrape sums the rows of the last minute: some thousands at full load."""
 DETECT_INCIDENTS, RESET_STALE = "detect_incidents", "reset_stale_batches"
 
 _OWN: Mapping[str, str | float] = MappingProxyType(
@@ -31,6 +33,7 @@ _OWN: Mapping[str, str | float] = MappingProxyType(
         DETECT_INCIDENTS: "INCIDENT_TICK_S",
         RESET_STALE: STALE_EVERY_S,
         PLACE_REVIEW_ITEMS: PLACE_REVIEWS_EVERY_S,
+        FOLD_COUNTS: FOLD_COUNTS_EVERY_S,
     }
 )
 """Interval of each of the pipeline's tasks in seconds, or the setting with the interval."""

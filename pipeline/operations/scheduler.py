@@ -30,6 +30,7 @@ from pipeline.core.server_faults import SAY_EVERY_S, fault_of, line_of
 from pipeline.operations import operator_actions, schedule
 from pipeline.operations.rate_limit_counts import copy_all_counts
 from pipeline.transitions import place_review_items
+from pipeline.transitions.metric_counts import fold_counts
 from pipeline.transitions.stale import STALE_S
 
 logger = logging.getLogger(__name__)
@@ -96,12 +97,18 @@ def _place_review_items() -> str:
     return f"placed {placed}" if placed else ""
 
 
+def _fold_counts() -> str:
+    fold_counts()
+    return ""
+
+
 _OWN: dict[str, Callable[[], str]] = {
     schedule.RECONCILE: _reconcile,
     schedule.SETTLE_RECORD_BATCHES: _settle_record_batches,
     schedule.DETECT_INCIDENTS: _detect_incidents,
     schedule.RESET_STALE: _reset_stale_batches,
     schedule.PLACE_REVIEW_ITEMS: _place_review_items,
+    schedule.FOLD_COUNTS: _fold_counts,
 }
 
 

@@ -22,6 +22,11 @@ from pipeline.models.packed_output import PackedOutput
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import ParentTable, WorkTable, table_of
 from pipeline.transitions.leases import Lease, fenced
+from pipeline.transitions.metric_counts import (
+    CALL_COLUMNS,
+    COUNTS_OF_CALLS,
+    counts_of_flags_sql,
+)
 
 Row = dict[str, Any]
 
@@ -112,7 +117,11 @@ def write(lease: Lease, flush: Flush) -> None:
 def insert_calls(calls: list[Row]) -> None:
     """Insert calls about a whole record, in one statement; call this inside the step's fence."""
     with connection.cursor() as cursor:
-        cursor.execute(_insert(ProviderCall, "calls"), {"calls": _json(calls)})
+        cursor.execute(
+            f"WITH called AS ({_insert(ProviderCall, 'calls')} RETURNING {CALL_COLUMNS})"
+            f" {COUNTS_OF_CALLS}",
+            {"calls": _json(calls)},
+        )
 
 
 def _columns(table: WorkTable) -> tuple[str, ...]:
@@ -156,7 +165,8 @@ def _insert(model: type[Model], rows: str) -> str:
 
 # The CTEs of the statement: `items` and `parents` are the sent rows; `moved` and `moved_parents`
 # update them; `called`, `kept`, `reusable` and `found` insert calls, raw replies, replies for later
-# records, and results; `published` marks encounters that have just succeeded. All rows belong to
+# records, and results; `counted` and `flagged` count the new calls and the flags of new results;
+# `published` marks encounters that have just succeeded. All rows belong to
 # the job that the fence has locked, so no other lock is necessary.
 @cache
 def _statement(table: WorkTable) -> str:
@@ -165,7 +175,8 @@ def _statement(table: WorkTable) -> str:
         # A late flush never takes a success back.
         "moved": f"UPDATE {table.table} w SET {_assignments(_columns(table))} FROM items r"  # noqa: S608 - names come from the models
         " WHERE w.id = r.id AND (w.status <> 'succeeded' OR r.status = 'succeeded')",
-        "called": _insert(ProviderCall, "calls"),
+        "called": f"{_insert(ProviderCall, 'calls')} RETURNING {CALL_COLUMNS}",
+        "counted": COUNTS_OF_CALLS,
         "kept": _insert(ProviderPayload, "payloads"),
         "reusable": _insert(KeptReply, "kept_replies"),
     }
@@ -173,7 +184,16 @@ def _statement(table: WorkTable) -> str:
         steps |= _parents(parent)
     if table.results:
         steps["found"] = _insert(table.results, "results")
+        if column := _flags_of(table.results):
+            steps["found"] += f" RETURNING {column}"
+            steps["flagged"] = counts_of_flags_sql(table.step.value, column)
     return f"WITH {', '.join(f'{name} AS ({sql})' for name, sql in steps.items())} SELECT 1"
+
+
+def _flags_of(results: type[Model]) -> str | None:
+    """Return the column with the review flags of a table of results; None if it has none."""
+    names = {field.name for field in results._meta.local_concrete_fields}
+    return next((name for name in ("review_flags", "flags") if name in names), None)
 
 
 def _rows_of(rows: str, table: str) -> str:

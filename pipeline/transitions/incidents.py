@@ -16,6 +16,7 @@ from django.db import connection
 
 from pipeline.core.states import IncidentKind
 from pipeline.core.types import ProviderModel
+from pipeline.transitions.metric_counts import CounterPart, add_counts
 
 # The partial unique index allows one open incident per provider, model and kind. So of two workers
 # that open an incident at once, the second updates the first one's row. `xmax = 0` is true only
@@ -73,6 +74,8 @@ def open_incident(
             },
         )
         incident_id, is_new = cursor.fetchone()
+    if is_new:
+        add_counts([CounterPart(name="incidents", labels={"kind": kind.value})])
     return incident_id, is_new
 
 

@@ -22,6 +22,7 @@ from pipeline.transitions.cancellation import cancel_asked
 from pipeline.transitions.history import CRASHED, crashes, noted_sql
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.metric_counts import CounterPart, add_counts
 from pipeline.transitions.run_time import RUN_UNTIL_LOST
 from pipeline.transitions.steps import Failure, dead_letter_step
 
@@ -100,7 +101,7 @@ def take_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> list
     """Take one job, or all jobs, with an expired lease from their workers, oldest lease first.
 
     Each job is requeued with its crash counted. At the third crash of one step the job is dead; a
-    job with a cancel request is cancelled. Retries are not counted. Three statements, plus some
+    job with a cancel request is cancelled. Retries are not counted. Four statements, plus some
     for each ended job. Call this in a transaction of its own. The caller enqueues what is `due`
     and rolls up the cost of dead jobs.
     """
@@ -112,6 +113,7 @@ def take_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> list
         cursor.execute(_TAKE, {"ids": list(expired), "crashes": CRASH_LIMIT})
         taken = {row[0]: row[1:] for row in cursor.fetchall()}
         requeue_in_flight([expired[job_id][0] for job_id in taken])
+        add_counts(CounterPart(name="crashes", labels={"step": row[1]}) for row in taken.values())
         return [_recovered(job_id, expired[job_id], taken[job_id]) for job_id in expired]
 
 

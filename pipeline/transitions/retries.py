@@ -27,6 +27,7 @@ from pipeline.models.work_tables import ParentTable, WorkTable, composed
 from pipeline.transitions.history import as_json, noted_sql
 from pipeline.transitions.in_flight import requeue_in_flight
 from pipeline.transitions.leases import Lease
+from pipeline.transitions.metric_counts import CounterPart, add_counts
 from pipeline.transitions.run_time import RUN_UNTIL_NOW
 from pipeline.transitions.steps import Failure
 
@@ -234,6 +235,7 @@ def retry_later(lease: Lease, failure: Failure) -> bool:
             return False
         requeue_in_flight([lease.session_id])
         _reset(cursor, lease.shell_file_id, scope)
+    _count(lease.step, "medproc")
     return True
 
 
@@ -273,7 +275,12 @@ def retry_job(
             {"shell_file": shell_file_id, "reached": STATUS_BEFORE[step].value},
         )
         _reset(cursor, shell_file_id, scope)
+        _count(step, "operator")
     return Due(job_id=job_id, step=step, dispatch_no=dispatch_no)
+
+
+def _count(step: Step, by: str) -> None:
+    add_counts([CounterPart(name="retries", labels={"step": step.value, "by": by})])
 
 
 def _reset(cursor: CursorWrapper, shell_file_id: UUID, scope: Scope) -> None:

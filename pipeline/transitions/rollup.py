@@ -23,6 +23,7 @@ from pipeline.transitions import (
     open_review,
     settle_record_batches,
 )
+from pipeline.transitions.metric_counts import count_ended
 from pipeline.transitions.totals import write_totals
 
 
@@ -57,7 +58,7 @@ class Leaving:
 
 def settle(leaving: Sequence[Leaving]) -> list[Due]:
     """Write the totals of each record, note a milestone, open the review of a record whose job
-    ended, and end batches whose last job ended.
+    ended and count the record, and end batches whose last job ended.
 
     Returns the jobs to wake: those that waited for the extraction of the same file, and the next
     record of each batch that was full. Batches are locked after all other rows and in the order of
@@ -67,6 +68,7 @@ def settle(leaving: Sequence[Leaving]) -> list[Due]:
         _roll_up(each)
         if each.has_ended:
             open_review(each.shell_file_id)
+    count_ended([each.job_id for each in leaving if each.has_ended])
     released = [
         due for each in leaving if each.has_ended for due in land(each.job_id, each.shell_file_id)
     ]

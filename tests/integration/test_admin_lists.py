@@ -31,11 +31,11 @@ ROW_STATEMENTS = 13
 """The user, the transaction, the row, and the name of each row that the row refers to."""
 FEW_ROWS = {
     "incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches",
-    "rate_limit_counts", "file_sweeps", "audit_checks", "extraction_flights",
+    "rate_limit_counts", "metric_counts", "file_sweeps", "audit_checks", "extraction_flights",
     "api_clients", "api_tokens",
 }  # fmt: skip
 """Tables that grow with incidents, operators, submissions and running jobs instead of records."""
-READ_IN_LISTS = {"review_flags"}
+READ_IN_LISTS = {"review_flags", "labels"}
 """JSON columns that a list shows."""
 
 

@@ -31,13 +31,13 @@ TABLES = {
     "pass1_entity_detections", "pass2_clinical_metrics", "pass2_zone_results",
     "pass3_narrative_metrics", "provider_calls", "provider_payloads", "user_profiles",
     "periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches",
-    "rate_limit_counts", "file_sweeps",
+    "rate_limit_counts", "file_sweeps", "metric_counts",
 }  # fmt: skip
 """The tables of the source documents, with the calls and the patient."""
 
 NO_RECORD = {
     "periodic_task_runs", "incident_jobs", "incidents", "pauses", "record_batches",
-    "rate_limit_counts", "file_sweeps",
+    "rate_limit_counts", "file_sweeps", "metric_counts",
 }  # fmt: skip
 """Tables that providers, operators or the scheduler fill, and a single record does not."""
 

@@ -47,6 +47,7 @@ SECONDS: dict[str, int] = {
     "acceptance-altered": 12,
     "acceptance-liar": 11,
     "acceptance-many": 10,
+    "metrics": 10,
     "private-arguments": 10,
     "new_pass": 10,
     "acceptance-deployment": 9,

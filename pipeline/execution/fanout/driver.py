@@ -99,7 +99,7 @@ class FanOut(Generic[K, G, R]):
                 now = self._clock.monotonic()
                 if now >= self._last_tick + self._limits.tick_s:
                     yield self._scheduler.tick()
-                    # Counted from here, so that a slow consumer still gets other events.
+                    # CounterPart from here, so that a slow consumer still gets other events.
                     self._last_tick = self._clock.monotonic()
                 elif self._scheduler.events:
                     event = self._scheduler.events.popleft()

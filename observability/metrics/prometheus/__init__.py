@@ -1,0 +1,1 @@
+"""The endpoint `/metrics` for Prometheus: declarations, the two sources, and the collector."""
