@@ -12,6 +12,7 @@ from django.db import connection
 from django.utils import timezone
 from prometheus_client.metrics_core import Metric
 
+from medproc.reading import reading
 from observability.audit import watch
 from observability.metrics.prometheus import catalogue
 from observability.metrics.prometheus.families import (
@@ -22,7 +23,6 @@ from observability.metrics.prometheus.families import (
     plain,
 )
 from observability.metrics.queue_depths import queue
-from observability.views.decorators import reading
 from pipeline.core.labels import StatusWord
 from pipeline.models import RateLimitCounts, ReviewLane
 from pipeline.operations.liveness import last_task_runs
