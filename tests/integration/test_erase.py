@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
+from pytest_django import Settings
 
 from medproc.embedded import Places
 from medproc.embedded.places import APPLICATION, OWNER
@@ -30,6 +32,7 @@ from observability.audit.chain import verify
 from observability.models import AuditEvent
 from pipeline.codes.search.meaning import digest_of, text_of
 from pipeline.core.states import JobStatus
+from pipeline.documents import storage
 from pipeline.models import (
     CodeVector,
     Encounter,
@@ -73,12 +76,11 @@ def all_passes() -> Iterator[None]:
         yield
 
 
-def a_record(folder: Path, **options: Any) -> ShellFile:
-    """Run a record through the pipeline; its file is text after the bytes of a PDF."""
-    path = folder / f"{uuid4()}.pdf"
-    more = options.pop("more", "")
-    path.write_bytes(short_pdf(1, patient=options.pop("name", "Wrenfield, Odalys")) + more.encode())
-    return records.completed_record(path, owner="cli", **options)
+def a_record(more: str = "") -> ShellFile:
+    """Insert a record whose job has ended, with a stored file."""
+    key = storage.store(io.BytesIO(f"%PDF {more}".encode())).key
+    job = a_job(status=JobStatus.COMPLETED, storage_key=key)
+    return ShellFile.objects.get(id=job.shell_file_id)
 
 
 def everywhere(places: canaries.Places, client: redis.Redis, *folders: Path) -> set[str]:
@@ -136,7 +138,7 @@ def test_after_an_erasure_no_word_of_the_record_is_found_anywhere(
     exports = tmp_path / "exports"
     exports.mkdir()
     with all_passes():
-        other = a_record(tmp_path, name="Quandt, Bert")
+        other = records.completed_record(short_record(tmp_path / "other.pdf", 1), owner="api")
     call_command("export", other.id, "--format", "csv", "--output", exports, stdout=StringIO())
     record, places = a_planted_record(tmp_path, exports, redis_db)
     ids = {str(other.id), *map(str, Encounter.objects.filter(shell_file=other).values_list("id"))}
@@ -171,7 +173,7 @@ def test_after_an_erasure_no_word_of_the_record_is_found_anywhere(
 
 @pytest.mark.usefixtures("cloned_db")
 def test_a_second_erasure_of_the_same_record_says_so_and_changes_nothing(tmp_path: Path) -> None:
-    record = a_record(tmp_path)
+    record = a_record()
     erase(record.id)
     (tmp_path / f"{record.id}.csv").write_text("left behind")
     events = AuditEvent.objects.count()
@@ -205,7 +207,7 @@ def test_a_killed_erasure_is_completed_by_the_same_command(
     cloned_db: str, redis_db: redis.Redis, servers: Places, tmp_path: Path, moment: str
 ) -> None:
     places = {"the bytes": canaries.word()}
-    record = a_record(tmp_path, more=f"%{places['the bytes']}")
+    record = a_record(places["the bytes"])
     marker = tmp_path / "reached"
     owner = cloned_db.replace(APPLICATION, OWNER)
     process = subprocess.Popen(
@@ -278,8 +280,8 @@ def test_a_record_that_reused_the_erased_one_keeps_its_own_rows_and_its_file(
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_bytes_that_two_records_name_go_with_the_last_of_them(tmp_path: Path) -> None:
-    first, second = a_record(tmp_path), a_record(tmp_path)
+def test_bytes_that_two_records_name_go_with_the_last_of_them() -> None:
+    first, second = a_record(), a_record()
     own = second.storage_key
     ShellFile.objects.filter(id=second.id).update(storage_key=first.storage_key)
 
@@ -387,10 +389,8 @@ def test_the_application_role_cannot_erase_and_the_refusal_names_the_variable() 
 
 
 @pytest.mark.usefixtures("cloned_db")
-def test_a_file_that_cannot_be_deleted_keeps_the_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record = a_record(tmp_path)
+def test_a_file_that_cannot_be_deleted_keeps_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = a_record()
 
     def fails(_: str) -> None:
         raise PermissionError
@@ -423,3 +423,18 @@ def test_every_table_that_names_a_record_goes_with_the_record() -> None:
 
     # A bulk operation keeps the ids of its jobs as its history.
     assert without == {"bulk_operation_items.shell_file_id"}
+
+
+@pytest.mark.django_db
+def test_a_record_whose_file_and_folder_are_gone_is_erased(
+    settings: Settings, tmp_path: Path
+) -> None:
+    default = settings.STORAGES["default"]
+    options = default["OPTIONS"] | {"location": str(tmp_path / "files")}
+    settings.STORAGES = settings.STORAGES | {"default": default | {"OPTIONS": options}}
+    record = a_job(status=JobStatus.COMPLETED).shell_file_id
+
+    said = erase(record)
+
+    assert ": erased: " in said
+    assert not ShellFile.objects.exists()

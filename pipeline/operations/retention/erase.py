@@ -124,9 +124,10 @@ def erase_record(
         # The audit's chain locks at the commit, so that no other audit row waits for the file.
         _run("SET CONSTRAINTS ALL DEFERRED")
         is_shared = ShellFile.objects.filter(storage_key=record.storage_key).exists()
-        found = Erased(files=int(exists and not is_shared), patients=int(is_last), **counts)
+        goes = exists and not is_shared
+        found = Erased(files=int(goes), patients=int(is_last), **counts)
         audit(found)
-        if not is_shared:
+        if goes:
             _delete_bytes(record.storage_key)
     logger.warning("record_erased record=%s", record_id, extra={"action": "record_erased"})
     return found
