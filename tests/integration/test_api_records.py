@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
@@ -24,6 +25,12 @@ from tests.support.rows import a_job
 pytestmark = pytest.mark.django_db
 PROBLEM = "application/problem+json"
 PDF = LAB.read_bytes()
+
+
+def keyset_page_rows(owner: str) -> Any:
+    """Return the statement of a page of the list."""
+    own = ShellFile.objects.filter(owner=owner)
+    return own.order_by("-created_at", "-id")[:50]
 
 
 def code_of(answer: Any) -> tuple[int, str]:
@@ -159,6 +166,57 @@ def test_half_a_body_is_no_record(kind: str) -> None:
 
     assert code_of(answer) == (400, "REQUEST_MALFORMED")
     assert ShellFile.objects.count() == 0
+
+
+class MadeBody:
+    """A body that is made while it is read, so that the test itself does not hold it."""
+
+    def __init__(self, head: bytes, size: int, tail: bytes) -> None:
+        self._parts = [head, *[b" " * 4096] * (size // 4096), tail]
+        self.length = len(head) + size + len(tail)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next part."""
+        return self._parts.pop(0) if self._parts else b""
+
+    readline = read
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "multipart/form-data; boundary=b"])
+def test_a_large_file_is_not_held_in_memory(kind: str) -> None:
+    program, head, tail = a_program(), b"%PDF-1.4\n", b""
+    if kind.startswith("multipart"):
+        head = (
+            b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n' + head
+        )
+        tail = b"\r\n--b--\r\n"
+    body = MadeBody(head, 48 << 20, tail)
+    stream: dict[str, Any] = {
+        "wsgi.input": body,
+        "CONTENT_LENGTH": str(body.length),
+        "CONTENT_TYPE": kind,
+    }
+    program.get(RECORDS)
+
+    tracemalloc.start()
+    answer = program.generic("POST", RECORDS, b"", content_type=kind, **stream)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert answer.status_code == HTTPStatus.CREATED
+    assert ShellFile.objects.get().size_bytes == (48 << 20) + len(b"%PDF-1.4\n")
+    assert peak < 12 << 20
+
+
+def test_the_list_of_a_client_reads_the_index_of_its_owner() -> None:
+    program = a_program()
+    rows = keyset_page_rows(program.owner)
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+        plan = rows.explain()
+
+    assert "idx_shell_files_owner" in plan
 
 
 def test_a_record_of_another_client_is_not_there() -> None:

@@ -36,6 +36,7 @@ SECONDS: dict[str, int] = {
     "acceptance-budgets": 22,
     "file-formats": 22,
     "api-results": 20,
+    "api-python-client": 20,
     "results-story": 20,
     "later-totals": 20,
     "exports": 20,
