@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.conf import settings
-from django.db import connection
+from django.core.management.base import CommandError
+from django.db import DatabaseError, connection
 
 from medproc.addresses import database_settings
 
@@ -35,6 +36,21 @@ def as_owner() -> Iterator[None]:
     finally:
         connection.close()
         connection.settings_dict.update(before)
+
+
+@contextmanager
+def deleting_records() -> Iterator[None]:
+    """Log in as the owner. Raises CommandError if the role must not delete records."""
+    try:
+        with as_owner():
+            yield
+    except DatabaseError as error:
+        if not is_forbidden(error):
+            raise
+        raise CommandError(
+            "This role must not delete records; set DATABASE_OWNER_URL to the owner of the"
+            " tables (docs/configuration.md, The roles of the database)."
+        ) from None
 
 
 def is_forbidden(error: BaseException | None) -> bool:

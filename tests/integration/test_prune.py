@@ -247,6 +247,17 @@ def test_a_record_that_is_not_reviewed_or_is_locked_stays() -> None:
 
 
 @pytest.mark.django_db
+def test_the_application_role_cannot_prune_records_and_is_told_so() -> None:
+    closing.close(claimed(a_reviewed_record(entities=0)).id, ANNA)
+    made_old(ShellFile)
+
+    with pytest.raises(CommandError, match="set DATABASE_OWNER_URL"):
+        said("--table", "shell_files", "--older-than", "30")
+
+    assert ShellFile.objects.count() == 1
+
+
+@pytest.mark.django_db
 def test_a_review_that_is_opened_again_in_the_last_moment_keeps_its_record() -> None:
     item = claimed(a_reviewed_record(entities=0))
     closing.close(item.id, ANNA)

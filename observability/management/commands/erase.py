@@ -16,14 +16,13 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError
-from django.db import DatabaseError
 
 from medproc.timing import scaled
 from observability.actions.retention import ERASE, erased, exports_made
 from observability.audit import log
 from observability.audit.actor import command_line, operator
 from observability.management.audited_command import one_line
-from observability.management.owner import as_owner, is_forbidden
+from observability.management.owner import deleting_records
 from observability.models import AuditEvent
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.labels import counted
@@ -100,17 +99,8 @@ class Command(PlainCommand):
         """Raise CommandError if a record cannot be erased; nothing is erased then."""
         if options["reason"] is None and not options["dry_run"]:
             raise CommandError("give a reason with --reason, or look with --dry-run", returncode=2)
-        with one_line():
-            try:
-                with as_owner():
-                    self._erase(options)
-            except DatabaseError as error:
-                if not is_forbidden(error):
-                    raise
-                raise CommandError(
-                    "This role must not delete records; set DATABASE_OWNER_URL to the owner of the"
-                    " tables (docs/configuration.md, The roles of the database)."
-                ) from None
+        with one_line(), deleting_records():
+            self._erase(options)
 
     def _erase(self, options: dict[str, Any]) -> None:
         records = self._records(options)

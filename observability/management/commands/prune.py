@@ -16,7 +16,7 @@ from django.core.management.base import CommandError
 from observability.actions.retention import ALL_RULES, due_rules, line_of, prune_audited
 from observability.audit.actor import command_line
 from observability.management.audited_command import one_line
-from observability.management.owner import as_owner
+from observability.management.owner import deleting_records
 from pipeline.management.plain_command import PlainCommand
 from pipeline.operations.reasons import stated_if_given
 
@@ -51,7 +51,7 @@ class Command(PlainCommand):
         """Print a line for each table. Raises CommandError for an age without a table."""
         tables, dry_run = _tables(options), options["dry_run"]
         erases = not dry_run and any(ALL_RULES[name].erases for name in tables)
-        with one_line(), as_owner() if erases else nullcontext():
+        with one_line(), deleting_records() if erases else nullcontext():
             reason = stated_if_given(options["reason"]) or ""
             found = prune_audited(command_line(), tables, dry_run=dry_run, reason=reason)
         if options["json"]:
