@@ -65,6 +65,9 @@ INCIDENT_SHARE = ENVIRONMENT.INCIDENT_SHARE
 INCIDENT_LIMITED = ENVIRONMENT.INCIDENT_LIMITED
 INCIDENT_SUCCESSES = ENVIRONMENT.INCIDENT_SUCCESSES
 INCIDENT_PROBE_S = ENVIRONMENT.INCIDENT_PROBE_S
+SLA_URGENT_S = ENVIRONMENT.SLA_URGENT_S
+SLA_NORMAL_S = ENVIRONMENT.SLA_NORMAL_S
+SLA_LOW_S = ENVIRONMENT.SLA_LOW_S
 REVIEW_WEIGHT_CONFIDENCE = ENVIRONMENT.REVIEW_WEIGHT_CONFIDENCE
 REVIEW_WEIGHT_SLA = ENVIRONMENT.REVIEW_WEIGHT_SLA
 REVIEW_WEIGHT_COMPLEXITY = ENVIRONMENT.REVIEW_WEIGHT_COMPLEXITY
@@ -218,6 +221,7 @@ PERIODIC_TASKS = {
     "bulk_operations": (2.0, "observability.actions.bulk_runner.advance"),
     "audit_head": (3600.0, "observability.audit.heads.record_newest"),
     "verify_audit": (300.0, "observability.audit.watch.examine"),
+    "check_sla": (300.0, "observability.metrics.sla.check"),
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
     "rotate_logs": (60.0, "medproc.rotation.rotate_logs"),
     "sweep_files": (3600.0, "observability.uploads.stored_files.sweep"),

@@ -15,6 +15,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from pipeline.models.sla import class_sql, target_sql, targets_s
+
 DURATION_S = (15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400, 86_400)
 """Upper bounds of the buckets of a record's seconds; 900 s, 4 h and 24 h are targets of the SLA."""
 CALL_S = (0.5, 1, 2, 4, 8, 15, 30, 60, 120)
@@ -87,17 +89,19 @@ def counts_of_flags_sql(step: str, column: str) -> str:
 
 
 # One row per job that has ended. `m.confidence` is NULL for a record without an accepted entity.
-_ENDED = """job_queue j
+_ENDED = f"""job_queue j
   JOIN shell_files s ON s.id = j.shell_file_id
   JOIN ai_processing_summary r ON r.shell_file_id = s.id
   LEFT JOIN pass1_entity_metrics m ON m.shell_file_id = s.id
   CROSS JOIN LATERAL (SELECT r.total_processing_time_ms / 1000.0 AS ran_s,
     extract(epoch FROM clock_timestamp() - j.created_at) AS took_s,
     (j.status = 'completed')::int AS is_done,
-    CASE WHEN j.priority > 0 THEN 'urgent' WHEN j.priority < 0 THEN 'low' ELSE 'normal' END
-      AS priority) f"""
+    {class_sql("j.priority")} AS priority) f"""  # noqa: S608 - constants of ours
+_IS_IN_TIME = f"(f.is_done = 1 AND f.took_s <= {target_sql('f.priority')})"
 _PARTS = f"""
 ('documents_processed', jsonb_build_object('status', j.status), 1),
+('sla_records', jsonb_build_object('priority', f.priority,
+  'result', CASE WHEN {_IS_IN_TIME} THEN 'met' ELSE 'missed' END), (j.status <> 'cancelled')::int),
 ('pages_processed', '{{}}'::jsonb, s.page_count * f.is_done),
 ('processing_duration_bucket',
   jsonb_build_object('le', {bucket_sql("f.ran_s", DURATION_S)}), f.is_done),
@@ -142,12 +146,13 @@ def count_ended(job_ids: Sequence[UUID]) -> None:
     """Count records whose jobs have ended, with their durations and their confidence.
 
     Call this after the totals. A record that fails, is retried and completes counts once as failed
-    and once as completed. Durations and confidence count for completed records only.
+    and once as completed. Durations and confidence count for completed records only. A record that
+    fails or dies has missed its target; a cancelled record has none.
     """
     if not job_ids:
         return
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT_ENDED, {"jobs": list(job_ids)})
+        cursor.execute(_COUNT_ENDED, {"jobs": list(job_ids), **targets_s()})
 
 
 def fold_counts() -> None:

@@ -140,6 +140,11 @@ def _overdue() -> None:
     ReviewItem.objects.filter(id=a_reviewed_record().id).update(lane=ReviewLane.OVERDUE)
 
 
+def _late() -> None:
+    a_job(priority=1)
+    Job.objects.update(created_at=timezone.now() - timedelta(minutes=16))
+
+
 SCENARIOS: Mapping[str, Callable[[], None]] = {
     **{f"MedprocIncident{k.capitalize()}": partial(_of_gemini, k) for k in IncidentKind},
     "MedprocNoWorker": lambda: (a_job(), None)[1],
@@ -156,6 +161,8 @@ SCENARIOS: Mapping[str, Callable[[], None]] = {
     "MedprocAuditBroken": _broken_audit,
     "MedprocReplyMismatch": _mismatch,
     "MedprocReviewsOverdue": _overdue,
+    "MedprocSlaLate": _late,
+    "MedprocSlaMissed": partial(_ended, fail_step),
 }
 """What happens on an idle installation before each alert fires."""
 OF_SERVERS = {

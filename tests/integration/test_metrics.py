@@ -5,6 +5,7 @@ The records of the first tests are real: their steps write the roll-ups.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.db import connection, transaction
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from psycopg import sql
 
@@ -38,7 +40,7 @@ from tests.support.short_records import short_record
 pytestmark = pytest.mark.xdist_group("metrics")
 
 TOKEN = "scraper-" + "t" * 32
-SCRAPE_STATEMENTS = 9
+SCRAPE_STATEMENTS = 10
 """The transaction with its limit (three), and one statement per source of figures."""
 
 
@@ -124,6 +126,8 @@ def test_real_records_are_counted_and_stay_counted_after_pruning(
     assert value(first, "documents_processed_total", status="completed") == 1
     assert value(first, "documents_processed_total", status="failed") == 1
     assert value(first, "processing_duration_count") == 1
+    assert value(first, "medproc_sla_records_total", priority="normal", result="met") == 1
+    assert value(first, "medproc_sla_records_total", priority="normal", result="missed") == 1
     assert value(first, "extraction_confidence_bucket", le="+Inf") == 1
     assert confidence is not None
     assert value(first, "extraction_confidence_sum") == pytest.approx(confidence, abs=1e-6)
@@ -260,3 +264,23 @@ def test_without_the_database_redis_still_speaks(cloned_db: None, redis_db: redi
     assert value(found, "medproc_server_fault", code="POSTGRES_AWAY") == 1
     assert value(found, "medproc_workers", state="idle") == 0
     assert "documents_processed_total" not in found
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("priority", "late_after_s", "of"),
+    [(1, 900, "urgent"), (0, 14_400, "normal"), (-1, 86_400, "low")],
+)
+def test_a_record_is_late_after_the_target_of_its_priority(
+    settings: Any, priority: int, late_after_s: int, of: str
+) -> None:
+    settings.TIME_SCALE = 1.0
+    job = a_job(priority=priority)
+
+    def late(age_s: int) -> dict[str, float]:
+        Job.objects.filter(id=job.id).update(created_at=timezone.now() - timedelta(seconds=age_s))
+        found = scrape()["medproc_sla_records_late"]
+        return {dict(labels)["priority"]: number for labels, number in found.items()}
+
+    assert set(late(late_after_s - 60).values()) == {0}
+    assert late(late_after_s + 1) == {"urgent": 0, "normal": 0, "low": 0} | {of: 1}

@@ -148,6 +148,7 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
             ("GEMINI_MODEL", "CODE_EMBEDDING_MODEL"),
             (*NOT_NAMES, "-hunter2", ".hunter2", "../hunter2"),
         ),
+        "METRICS_TOKEN": (*NOT_KEYS, *NOT_SECRETS),
         "REDIS_URL": NOT_REDIS,
         "SECRET_KEY": NOT_SECRETS,
         "SKIPPED_PASSES": (*NOT_NAMES, "pages", "pass05", "pass3,pass4", "PASS3"),

@@ -7,10 +7,11 @@ from pipeline.core.labels import StatusWord
 from pipeline.core.server_faults import ServerFault
 from pipeline.core.states import JOB_TERMINAL, IncidentKind, Step
 from pipeline.models import ReviewLane
+from pipeline.models.sla import PRIORITIES
 from pipeline.transitions.metric_counts import CALL_S, CONFIDENCE, DURATION_S
 
 _MODEL = ("provider", "model")
-_PRIORITIES = (("urgent",), ("normal",), ("low",))
+_PRIORITIES = tuple((name,) for name in PRIORITIES)
 _STEPS = tuple(step.value for step in Step)
 COUNTED_UP_TO = 10_000
 """A gauge of rows counts up to this number for each label value."""
@@ -39,6 +40,14 @@ COUNTED = (
         counted="extraction_confidence",
         bounds=CONFIDENCE,
         zeros=((),),
+    ),
+    MetricDeclaration(
+        name="medproc_sla_records",
+        kind=MetricKind.COUNTER,
+        help="Records that ended within their target (met) or not (missed); none cancelled.",
+        labels=("priority", "result"),
+        counted="sla_records",
+        zeros=tuple((name, result) for name in PRIORITIES for result in ("met", "missed")),
     ),
     MetricDeclaration(
         name="medproc_pages_processed",
@@ -188,9 +197,18 @@ TASK_AGE = _gauge(
     "periodic_task_age_seconds", "Seconds since a periodic task last started.", "task"
 )
 TASK_WELL = _gauge("periodic_task_well", "1 if a periodic task runs as often as it should.", "task")
+SLA_TARGET = _gauge("sla_target_seconds", "Target from submission to end, by priority.", "priority")
+SLA_LATE = _gauge(
+    "sla_records_late",
+    f"Records that have not ended and are past their target, up to {COUNTED_UP_TO} a status.",
+    "priority",
+    zeros=_PRIORITIES,
+)
 AUDIT_ALARM = _gauge("audit_alarm", "1 if the audit chain is broken.")
 OF_DATABASE = (
-    RECORDS, OLDEST, LEASES, INCIDENTS_OPEN, PAUSES_OPEN, REVIEWS, TASK_AGE, TASK_WELL, AUDIT_ALARM,
+    RECORDS, OLDEST, LEASES, INCIDENTS_OPEN, PAUSES_OPEN, REVIEWS, TASK_AGE, TASK_WELL, SLA_TARGET,
+    SLA_LATE,
+    AUDIT_ALARM,
 )  # fmt: skip
 
 QUOTA = _gauge("quota", "Limit of the quota.", *_MODEL, "limit")

@@ -23,8 +23,10 @@ from observability.metrics.prometheus.families import (
     plain,
 )
 from observability.metrics.queue_depths import queue
+from observability.metrics.sla import late_records
 from pipeline.core.labels import StatusWord
 from pipeline.models import RateLimitCounts, ReviewLane
+from pipeline.models.sla import targets_s
 from pipeline.operations.liveness import last_task_runs
 from pipeline.ratelimit import Counters, RateLimiterState
 from pipeline.transitions.metric_counts import CounterPart, counted_totals
@@ -63,6 +65,7 @@ def database_metrics(limiter: RateLimiterState | None) -> list[Metric]:
             *_records(),
             *_small(),
             *_tasks(),
+            *_sla(),
             plain(catalogue.AUDIT_ALARM, {(): float(bool(watch.alarms()))}),
         ]
 
@@ -145,3 +148,9 @@ def _tasks() -> Iterator[Metric]:
     ages: Values = {(run.task,): run.age_s for run in runs if run.age_s is not None}
     yield plain(catalogue.TASK_AGE, ages)
     yield plain(catalogue.TASK_WELL, {(run.task,): float(run.is_well) for run in runs})
+
+
+def _sla() -> Iterator[Metric]:
+    late: Values = {(name,): float(number) for name, (number, _) in late_records().items()}
+    yield plain(catalogue.SLA_TARGET, {(name,): each for name, each in targets_s().items()})
+    yield plain(catalogue.SLA_LATE, late)
