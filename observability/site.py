@@ -5,6 +5,7 @@ The first page is the overview. The list of tables, Django's usual first page, i
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -14,6 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 
+from observability.log_in.form import ThrottledLogInForm
 from observability.permissions import Right
 
 
@@ -25,6 +27,7 @@ class ConsoleSite(AdminSite):
     index_title = "Tables"
     site_url = None
     enable_nav_sidebar = False
+    login_form = ThrottledLogInForm
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         """Return the URLs of the console's pages, then those of the tables."""
@@ -43,6 +46,17 @@ class ConsoleSite(AdminSite):
         if request.user.has_perm(Right.VIEW.permission):
             return redirect("admin:overview")
         return self.tables(request, extra_context)
+
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Log a user in, or answer with 429 while the throttle refuses the address."""
+        response = super().login(request, extra_context)
+        context = getattr(response, "context_data", None) or {}
+        if wait_s := getattr(context.get("form"), "wait_s", 0):
+            response.status_code = HTTPStatus.TOO_MANY_REQUESTS
+            response["Retry-After"] = str(wait_s)
+        return response
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -1,0 +1,38 @@
+"""The form of the log-in, which refuses an address that tries too many passwords."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.core.exceptions import ValidationError
+
+from observability.log_in.throttle import attempted
+from pipeline.core.labels import counted
+
+THROTTLED = "throttled"
+"""The code of the refusal."""
+
+
+class ThrottledLogInForm(AdminAuthenticationForm):
+    """Django's form; the throttle comes before the password is checked."""
+
+    wait_s = 0
+    """Seconds to wait, if the throttle refused the attempt."""
+
+    def clean(self) -> dict[str, Any]:
+        """Raise ValidationError for a wrong password and for too many attempts."""
+        username = self.cleaned_data.get("username")
+        if username is None or not self.cleaned_data.get("password") or self.request is None:
+            return super().clean()
+        attempt = attempted(self.request, username)
+        if attempt.wait_s:
+            self.wait_s = attempt.wait_s
+            minutes = counted(-(-attempt.wait_s // 60), "minute")
+            raise ValidationError(
+                f"Too many failed log-ins from this address. Try again in {minutes}.",
+                code=THROTTLED,
+            )
+        cleaned = super().clean()
+        attempt.succeeded()
+        return cleaned

@@ -1,0 +1,94 @@
+"""The throttle of log-ins: attempts that failed, counted in Redis for all web processes.
+
+django-axes does the same, but stores what was typed as a user name, which may be a password, in
+rows that strangers can add without end; its counters in a cache fail while Redis is away.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
+
+from django.http import HttpRequest
+from django.utils.crypto import salted_hmac
+from redis.exceptions import RedisError
+
+from medproc.timing import scaled
+from medproc.web.client_address import client_address
+from pipeline.queueing.queues import producer
+
+WINDOW_S = 900.0
+"""Seconds from the first attempt until the count starts again."""
+OF_ACCOUNT = 5
+"""Attempts for one user name from one address in a window. No count covers all addresses: a
+stranger could lock an operator out in an outage. Passwords have at least 12 characters."""
+OF_ADDRESS = 50
+"""Attempts from one address in a window, for all user names. So a failed attempt of a known user,
+which the permanent audit keeps, is possible 50 times."""
+_IPV6_CUSTOMER = 64
+"""Length in bits of the prefix that one customer of IPv6 holds."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a log-in, already counted."""
+
+    keys: tuple[str, str]
+    wait_s: int
+    """Seconds to wait before the next attempt; 0 if this attempt may check the password."""
+
+    def succeeded(self) -> None:
+        """Forget the attempts for this user, and take this attempt from those of the address."""
+        of_account, of_address = self.keys
+        try:
+            with producer().pipeline() as commands:
+                commands.delete(of_account)
+                commands.decr(of_address)
+                # An expired count that begins at -1 must end too.
+                commands.expire(of_address, _window_s(), nx=True)
+                commands.execute()
+        except (RedisError, OSError):
+            return
+
+
+def attempted(request: HttpRequest, username: str) -> Attempt:
+    """Count an attempt before the password is checked, so that parallel attempts are counted too.
+
+    A Redis that does not answer causes no refusal: operators log in during its outage.
+    """
+    address = _network_of(client_address(request))
+    # The names of the keys tell neither user names nor addresses.
+    keys = (_key(username, address), _key(address))
+    try:
+        with producer().pipeline() as commands:
+            for key in keys:
+                commands.incr(key)
+                commands.expire(key, _window_s(), nx=True)
+                commands.ttl(key)
+            found = commands.execute()
+    except (RedisError, OSError):
+        return Attempt(keys, 0)
+    counts, rest = found[::3], found[2::3]
+    waits = [
+        max(1, left)
+        for count, most, left in zip(counts, (OF_ACCOUNT, OF_ADDRESS), rest, strict=True)
+        if count > most
+    ]
+    return Attempt(keys, max(waits, default=0))
+
+
+def _window_s() -> int:
+    return max(1, round(scaled(WINDOW_S)))
+
+
+def _network_of(address: str | None) -> str:
+    found = ip_address(address) if address else None
+    if isinstance(found, IPv6Address):
+        return str(ip_network((found, _IPV6_CUSTOMER), strict=False))
+    return str(found)
+
+
+def _key(*parts: str) -> str:
+    digest = salted_hmac("medproc.log-in", json.dumps(parts), algorithm="sha256").hexdigest()
+    return f"medproc:log-in:{digest}"
