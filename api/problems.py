@@ -26,7 +26,7 @@ from ninja.errors import HttpError, ValidationError
 from psycopg.errors import QueryCanceled
 
 from medproc.logs import places
-from observability.middleware import fault_to_tell
+from observability.entry.refusals import fault_to_tell
 from pipeline.core.errors import ErrorCode, MedprocError, PipelineError, UserError, UserErrorCode
 from pipeline.core.server_faults import text_of
 

@@ -131,6 +131,8 @@ class Environment(BaseSettings):
     )
     WEB_WORKERS: int = _variable(109, 1, unit="processes", ge=1, le=64)
     WEB_THREADS: int = _variable(110, 8, unit="threads", ge=1, le=10)
+    SESSION_IDLE_S: float = _variable(93, 1800.0, unit="seconds", ge=60, le=86_400)
+    SESSION_MAX_S: float = _variable(94, 43_200.0, unit="seconds", ge=300, le=604_800)
     METRICS_TOKEN: (
         Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~+/=-]{32,512}$"), Masked] | None
     ) = _variable(120, hint="32 to 512 letters, digits and ._~+/=-, best random")

@@ -159,9 +159,10 @@ MIDDLEWARE = [
     "medproc.web.bodies.ShortAnonymousBodies",
     "observability.audit.actor.ActingUser",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "observability.entry.sessions.EndsSessions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "observability.middleware.ClearRefusals",
+    "observability.entry.refusals.ClearRefusals",
 ]
 
 TEMPLATES = [
@@ -256,7 +257,9 @@ AUTH_PASSWORD_VALIDATORS = [
 
 LOGIN_REDIRECT_URL = "admin:index"
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_AGE = 12 * 60 * 60
+SESSION_IDLE_S = ENVIRONMENT.SESSION_IDLE_S
+SESSION_MAX_S = ENVIRONMENT.SESSION_MAX_S
+SESSION_COOKIE_AGE = round(SESSION_MAX_S)
 X_FRAME_OPTIONS = "DENY"
 # For every page, including the stock admin: no inline script, no inline style, no foreign origin.
 CONTENT_SECURITY_POLICY = {

@@ -12,7 +12,7 @@ from django.views.generic import RedirectView
 from api.middleware import refused_route
 from api.v1 import api
 
-handler500 = "observability.middleware.server_error"
+handler500 = "observability.entry.refusals.server_error"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 
-from observability.log_in.form import ThrottledLogInForm
+from observability.entry.log_in_form import ThrottledLogInForm
 from observability.permissions import Right
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import redis
@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
-from observability.log_in.throttle import OF_ACCOUNT, OF_ADDRESS
+from observability.entry.throttle import OF_ACCOUNT, OF_ADDRESS
 from observability.models import AuditEvent
 from pipeline.queueing.queues import producer
 
@@ -30,8 +30,8 @@ def log_in(
     username: str, password: str = WRONG, address: str = "192.0.2.1", **extra: Any
 ) -> HttpResponse:
     values = {"username": username, "password": password}
-    answer: Any = Client().post("/admin/login/", values, REMOTE_ADDR=address, **extra)
-    return answer
+    answer = Client().post("/admin/login/", values, REMOTE_ADDR=address, **extra)
+    return cast("HttpResponse", answer)
 
 
 def statuses(count: int, **how: Any) -> list[int]:
@@ -56,7 +56,7 @@ def test_a_success_forgets_the_attempts_of_the_user(anna: User) -> None:
         assert log_in("anna", PASSWORD).status_code == 302
 
     # The count of the address keeps the failed attempts only.
-    assert [int(producer().get(key)) for key in keys()] == [10 * (OF_ACCOUNT - 1)]
+    assert [producer().get(key) for key in keys()] == [b"%d" % (10 * (OF_ACCOUNT - 1))]
 
 
 def test_an_address_that_tries_many_users_is_refused_for_every_user(anna: User) -> None:
@@ -98,7 +98,7 @@ def test_redis_holds_no_user_name_and_no_address(anna: User) -> None:
 
 def test_users_log_in_while_redis_is_away(anna: User, monkeypatch: pytest.MonkeyPatch) -> None:
     away = redis.Redis(host="127.0.0.1", port=1)
-    monkeypatch.setattr("observability.log_in.throttle.producer", lambda: away)
+    monkeypatch.setattr("observability.entry.throttle.producer", lambda: away)
 
     assert log_in("anna").status_code == 200
     assert log_in("anna", PASSWORD).status_code == 302

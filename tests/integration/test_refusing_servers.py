@@ -18,7 +18,7 @@ from django.urls import reverse
 from redis import exceptions as redis_errors
 
 from medproc.env import PROJECT_ROOT
-from observability.middleware import server_error
+from observability.entry.refusals import server_error
 from pipeline.core.server_faults import FAULTS, FaultLog, ServerFault, fault_of, line_of
 from pipeline.core.states import JobStatus
 from pipeline.models import Job

@@ -67,6 +67,8 @@ WRONG = {
     "REVIEW_SLA_NORMAL_S": "0.5",
     "REVIEW_SLA_LOW_S": "31536001",
     "REVIEW_CLAIM_S": "0",
+    "SESSION_IDLE_S": "59",
+    "SESSION_MAX_S": "0",
     "REVIEW_DOUBLE_PERCENT": "101",
     "MAX_UPLOAD_MB": "0",
     "MAX_PAGES": "0",

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.core.exceptions import ValidationError
 
-from observability.log_in.throttle import attempted
+from observability.entry.throttle import attempted
 from pipeline.core.labels import counted
 
 THROTTLED = "throttled"

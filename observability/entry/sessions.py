@@ -1,0 +1,61 @@
+"""The end of a session: after a time without a request, and after a time since the log-in.
+
+Django counts one time only, from the last change of a session, so that a session in use never ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import SESSION_KEY, logout
+from django.contrib.auth.signals import user_logged_in
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse
+
+from pipeline.core.labels import duration
+
+BEGAN, SEEN = "began_at", "seen_at"
+"""Keys of the session: the times of the log-in and of the last request, in seconds of the clock."""
+SEEN_EVERY_S = 60.0
+"""The precision of the last request: a session is written at most once in this time."""
+
+
+@receiver(user_logged_in)
+def begin(sender: Any, request: HttpRequest, **_: Any) -> None:
+    """Note the time of the log-in."""
+    request.session[BEGAN] = request.session[SEEN] = time.time()
+
+
+class EndsSessions:
+    """Logs a user out whose session has ended; the log-in page says why."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request of a session, or that of an anonymous user after the end."""
+        if SESSION_KEY in request.session:
+            now = time.time()
+            if reason := _why_ended(request, now):
+                logout(request)
+                messages.info(request, reason)
+            elif now - request.session[SEEN] > SEEN_EVERY_S:
+                request.session[SEEN] = now
+        return self._get_response(request)
+
+
+def _why_ended(request: HttpRequest, now: float) -> str:
+    """Return the reason why the session has ended, or an empty text."""
+    began, seen = request.session.get(BEGAN), request.session.get(SEEN)
+    if began is None or seen is None:
+        return "Your session has ended. Log in again."
+    if now - seen > settings.SESSION_IDLE_S:
+        idle = duration(settings.SESSION_IDLE_S)
+        return f"Your session ended after {idle} without a request. Log in again."
+    if now - began > settings.SESSION_MAX_S:
+        return f"Your session ended {duration(settings.SESSION_MAX_S)} after the log-in."
+    return ""
