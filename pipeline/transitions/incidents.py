@@ -1,6 +1,7 @@
 """The rows of incidents: opened once, updated, closed once, and linked to the jobs they affected.
 
-`pipeline.incidents` decides; each function here is one conditional statement.
+`pipeline.incidents` decides; each function here is one conditional statement. A new incident is
+counted for the metrics.
 """
 
 from __future__ import annotations
