@@ -29,6 +29,7 @@ from tests.support.url_matrix import (
     AUDIT,
     NO_ROLE,
     OF_A_TABLE,
+    OF_THE_API,
     OTHERS,
     OUTSIDER,
     PAGES,
@@ -131,6 +132,7 @@ def test_every_url_of_the_site_is_in_the_matrix() -> None:
         for what in OF_A_TABLE
     }
     listed = {checked_url.name for checked_url in (*PAGES, *ACTION_URLS)} | OTHERS | of_tables
+    listed |= OF_THE_API
 
     found = {name for name in names(get_resolver().url_patterns) if name is not None}
 

@@ -259,6 +259,14 @@ OTHERS = frozenset(
 )  # fmt: skip
 """Django's own URLs; separate tests cover the ones that matter."""
 
+OF_THE_API = frozenset(
+    {
+        "api-root", "api_root", "api_unknown", "cancel", "drill_down", "entities", "export",
+        "listed", "openapi-json", "record", "results", "retry", "submit",
+    }
+)  # fmt: skip
+"""The URLs of the HTTP API, which opens for tokens and for no user: `test_api_access.py`."""
+
 OF_A_TABLE = ("changelist", "add", "history", "delete", "change")
 """The admin's URLs of each table: `<application>_<model>_<this>`."""
 
