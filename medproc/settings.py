@@ -159,10 +159,11 @@ MIDDLEWARE = [
     "medproc.web.bodies.ShortAnonymousBodies",
     "observability.audit.actor.ActingUser",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "observability.entry.sessions.EndsSessions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "observability.entry.refusals.ClearRefusals",
+    # After the refusal of cookies that no session can have.
+    "observability.entry.sessions.EndsSessions",
 ]
 
 TEMPLATES = [
