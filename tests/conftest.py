@@ -72,6 +72,8 @@ def _isolate_environment(shared: Places, own: Places) -> None:
         SKIPPED_PASSES="pass1_5,pass2,pass3",
         # Chance gives a review a second reviewer; a test of two reviewers sets the row or this.
         REVIEW_DOUBLE_PERCENT="0",
+        # A slow test would write its session in the transaction that a page has made read-only.
+        SESSION_IDLE_S="86400",
     )
 
 

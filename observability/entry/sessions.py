@@ -20,8 +20,9 @@ from pipeline.core.labels import duration
 
 BEGAN, SEEN = "began_at", "seen_at"
 """Keys of the session: the times of the log-in and of the last request, in seconds of the clock."""
-SEEN_EVERY_S = 60.0
-"""The precision of the last request: a session is written at most once in this time."""
+SEEN_SHARE = 1 / 30
+"""The precision of the last request: a session is written at most once in this share of
+SESSION_IDLE_S, which is a minute by default."""
 
 
 @receiver(user_logged_in)
@@ -43,7 +44,7 @@ class EndsSessions:
             if reason := _why_ended(request, now):
                 logout(request)
                 messages.info(request, reason)
-            elif now - request.session[SEEN] > SEEN_EVERY_S:
+            elif now - request.session[SEEN] > settings.SESSION_IDLE_S * SEEN_SHARE:
                 request.session[SEEN] = now
         return self._get_response(request)
 

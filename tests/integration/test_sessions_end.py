@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -15,6 +16,11 @@ from tests.support.users import client_of
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/tables/"
+
+
+@pytest.fixture(autouse=True)
+def _default(settings: Any) -> None:
+    settings.SESSION_IDLE_S = 1_800.0
 
 
 def aged(client: Client, key: str, seconds: float) -> None:
