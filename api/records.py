@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -154,16 +155,12 @@ def drill_down(request: HttpRequest, record_id: UUID) -> dict[str, Any]:
 )
 def retry(request: HttpRequest, record_id: UUID, body: Reasoned) -> HttpResponse:
     """Retry what failed; successful work is never sent again. 409 if there is nothing to retry."""
-    require_own(request, record_id)
 
-    def act() -> Answer:
-        with _audited(request, "retry", record_id, body.reason):
-            operator_actions.record_retry(
-                record_id, reason=body.reason, by=request.user.get_username()
-            )
-        return HTTPStatus.OK, _acted(record_id, JobStatus.PENDING)
+    def act(by: str) -> str:
+        operator_actions.record_retry(record_id, reason=body.reason, by=by)
+        return JobStatus.PENDING
 
-    return once(request, client_of_request(request), ["retry", str(record_id), body.reason], act)
+    return _once_audited(request, "retry", record_id, body.reason, act)
 
 
 @router.post(
@@ -176,17 +173,12 @@ def retry(request: HttpRequest, record_id: UUID, body: Reasoned) -> HttpResponse
 )
 def cancel(request: HttpRequest, record_id: UUID, body: Reasoned) -> HttpResponse:
     """Cancel a waiting record at once; a running step keeps what succeeded and then ends."""
-    require_own(request, record_id)
 
-    def act() -> Answer:
-        with _audited(request, "cancel", record_id, body.reason):
-            done = operator_actions.job_cancel(
-                record_id, reason=body.reason, by=request.user.get_username()
-            )
-        state = JobStatus.CANCELLED.value if done.is_ended else "cancelling"
-        return HTTPStatus.OK, _acted(record_id, state)
+    def act(by: str) -> str:
+        done = operator_actions.job_cancel(record_id, reason=body.reason, by=by)
+        return JobStatus.CANCELLED if done.is_ended else "cancelling"
 
-    return once(request, client_of_request(request), ["cancel", str(record_id), body.reason], act)
+    return _once_audited(request, "cancel", record_id, body.reason, act)
 
 
 def _taken(
@@ -212,7 +204,16 @@ def _acted(record_id: UUID, state: str) -> dict[str, Any]:
     return {"id": str(record_id), "status": str(state), "url": url}
 
 
-def _audited(request: HttpRequest, action: str, record_id: UUID, reason: str) -> Any:
-    return log.audited(
-        request.user, action, target_kind="record", target_id=record_id, reason=reason
-    )
+def _once_audited(
+    request: HttpRequest, action: str, record_id: UUID, reason: str, act: Callable[[str], str]
+) -> HttpResponse:
+    """Carry out an action in the name of the client; `act` returns the new state."""
+    require_own(request, record_id)
+    actor = request.user
+
+    def audited() -> Answer:
+        with log.audited(actor, action, target_kind="record", target_id=record_id, reason=reason):
+            state = act(actor.get_username())
+        return HTTPStatus.OK, _acted(record_id, state)
+
+    return once(request, client_of_request(request), [action, str(record_id), reason], audited)

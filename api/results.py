@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.http import FileResponse, HttpRequest, HttpResponse, JsonResponse
+from django.http import FileResponse, HttpRequest, JsonResponse
 from ninja import P, QueryEx, Router
 
 from api.access import BearerToken, require_own
@@ -20,9 +20,9 @@ from api.scopes import TokenScope
 from medproc.reading import reading
 from observability.audit import log
 from observability.phi.clinical_summary import clinical_summary
-from pipeline.core.errors import MedprocError, PipelineError, UserError
+from observability.phi.downloads import audited_export
 from pipeline.exports.columns import plain_row
-from pipeline.exports.download import download
+from pipeline.exports.download import Download, download
 from pipeline.exports.formats import Format
 from pipeline.exports.snapshot import snapshot
 
@@ -100,29 +100,17 @@ def export(
     record_id: UUID,
     form: Format,
     incomplete: QueryEx[bool, P(description="Export a record with missing results too.")] = False,
-) -> HttpResponse | FileResponse:
+) -> FileResponse:
     """Return a file: `fhir`, `csv`, `html`, or `pair` (a zip archive of Parquet and JSON).
 
     409 with RECORD_INCOMPLETE if results are missing and `incomplete` is not set.
     """
     require_own(request, record_id)
-    try:
-        made = download(record_id, form, allow_incomplete=incomplete)
-    except (UserError, PipelineError) as error:
-        _refused(request, record_id, error)
-        raise
-    log.record(
-        request.user,
-        log.EXPORT,
-        target_kind="record",
-        target_id=record_id,
-        facts=made.exported.facts(),
-    )
-    response = FileResponse(
-        made.file, as_attachment=True, filename=made.name, content_type=made.media_type
-    )
-    response["Content-Length"] = str(made.exported.size_bytes)
-    return response
+
+    def make() -> Download:
+        return download(record_id, form, allow_incomplete=incomplete)
+
+    return audited_export(request.user, record_id, make)
 
 
 def _read(request: HttpRequest, record_id: UUID, what: str, **facts: Any) -> None:
@@ -132,15 +120,4 @@ def _read(request: HttpRequest, record_id: UUID, what: str, **facts: Any) -> Non
         target_kind="record",
         target_id=record_id,
         facts={"what": what, **facts},
-    )
-
-
-def _refused(request: HttpRequest, record_id: UUID, error: MedprocError) -> None:
-    log.record(
-        request.user,
-        log.EXPORT,
-        target_kind="record",
-        target_id=record_id,
-        result=log.AuditResult.REFUSED,
-        facts={"code": str(getattr(error, "code", ""))},
     )

@@ -163,7 +163,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "observability.entry.refusals.ClearRefusals",
     # After the refusal of cookies that no session can have.
-    "observability.entry.sessions.EndsSessions",
+    "observability.entry.sessions.SessionLimits",
 ]
 
 TEMPLATES = [

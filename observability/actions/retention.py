@@ -179,7 +179,7 @@ def line_of(found: Pruned, *, dry_run: bool) -> str:
     action = "would be deleted" if dry_run else "deleted"
     said = (
         f"{found.table}: {counted(found.removed, 'row')} {action}"
-        f" ({rule.what}, older than {found.days} day{'s' * (found.days != 1)})"
+        f" ({rule.what}, older than {counted(found.days, 'day')})"
     )
     if found.kept:
         said += f"; {found.kept} kept: {rule.why}"

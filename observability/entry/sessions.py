@@ -31,7 +31,7 @@ def begin(sender: Any, request: HttpRequest, **_: Any) -> None:
     request.session[BEGAN] = request.session[SEEN] = time.time()
 
 
-class EndsSessions:
+class SessionLimits:
     """Logs a user out whose session has ended; the log-in page says why."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

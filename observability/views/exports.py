@@ -8,11 +8,11 @@ from uuid import UUID
 from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 
-from observability.audit import log
 from observability.permissions import Right
+from observability.phi.downloads import audited_export
 from observability.views.decorators import PhiResponse, phi
 from pipeline.core.errors import PipelineError, UserError, UserErrorCode
-from pipeline.exports.download import download
+from pipeline.exports.download import Download, download
 from pipeline.exports.formats import Format
 
 _ANSWERS = {
@@ -30,50 +30,32 @@ def export(request: HttpRequest, record_id: UUID) -> PhiResponse:
     if not request.user.has_perm(Right.EXPORT.permission):
         raise PermissionDenied
     asked = request.GET.get("format", "")
-    try:
+
+    def make() -> Download:
         if asked not in list(Format):
             names = ", ".join(Format)
             raise UserError(f"Choose a format: {names}.", code=UserErrorCode.VALUE_INVALID)
-        made = download(
+        return download(
             record_id, Format(asked), allow_incomplete=request.GET.get("incomplete") == "on"
         )
+
+    try:
+        response = audited_export(request.user, record_id, make)
     except (UserError, PipelineError) as error:
         if error.code is UserErrorCode.NOT_FOUND:
             raise Http404 from None
-        return _refused(request, record_id, error)
-    log.record(
-        request.user,
-        log.EXPORT,
-        target_kind="record",
-        target_id=record_id,
-        facts=made.exported.facts(),
-    )
-    response = FileResponse(
-        made.file, as_attachment=True, filename=made.name, content_type=made.media_type
-    )
-    response["Content-Length"] = str(made.exported.size_bytes)
-    response["X-Content-Type-Options"] = "nosniff"
+        return _audited(_refusal(error), record_id)
     return _audited(response, record_id)
 
 
-def _refused(
-    request: HttpRequest, record_id: UUID, error: UserError | PipelineError
-) -> PhiResponse:
-    log.record(
-        request.user,
-        log.EXPORT,
-        target_kind="record",
-        target_id=record_id,
-        result=log.AuditResult.REFUSED,
-        facts={"code": error.code.value},
-    )
+def _refusal(error: UserError | PipelineError) -> HttpResponse:
     status = (
         _ANSWERS.get(error.code, HTTPStatus.CONFLICT)
         if isinstance(error, UserError)
         else HTTPStatus.SERVICE_UNAVAILABLE
     )
     line = f"{error.message} ({error.code})"
-    return _audited(HttpResponse(line, "text/plain; charset=utf-8", status), record_id)
+    return HttpResponse(line, "text/plain; charset=utf-8", status)
 
 
 def _audited(response: HttpResponse | FileResponse, record_id: UUID) -> PhiResponse:

@@ -106,7 +106,7 @@ def plural(noun: str) -> str:
     head, space, rest = noun.partition(" with ")
     if space:
         return f"{plural(head)}{space}{rest}"
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"
     return f"{noun}{'es' if noun.endswith(('ch', 's', 'x')) else 's'}"
 

@@ -1,6 +1,7 @@
 """Each alert is silent on an idle installation and fires in its scenario, on the real endpoint.
 
-`tests/support/prometheus.py` says which part of PromQL is evaluated. No Prometheus server runs.
+`tests/support/prometheus.py` evaluates the expressions, and names the part of PromQL that it knows.
+No Prometheus server runs.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from datetime import timedelta
@@ -321,16 +320,14 @@ def test_a_wrong_argument_is_one_line(arguments: list[str], words: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-SLOW_PRUNE = """
-import sys, time, django
+HELD_PRUNE = """
+import sys, django
 django.setup()
 from pipeline.operations.retention import prune as pruning
 from observability.actions import retention
 pruning.PORTION = 2
-def slow():
-    time.sleep(0.1)
-    return False
-retention._Run._is_over = lambda self: slow()
+# Each portion waits for a line of the test, and for nothing once the input has ended.
+retention._Run._is_over = lambda self: sys.stdin.readline() == "never"
 retention.prune_audited("a test", {"provider_payloads": 30})
 """
 
@@ -341,17 +338,23 @@ def test_killed_and_parallel_runs_leave_whole_portions_and_finish_the_work(clone
 
     def run() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-c", SLOW_PRUNE],
+            [sys.executable, "-c", HELD_PRUNE],
+            stdin=subprocess.PIPE,
             cwd=PROJECT_ROOT,
             env=os.environ | {"DJANGO_SETTINGS_MODULE": "medproc.settings"},
         )
 
     killed = run()
-    until(lambda: ProviderPayload.objects.count() <= 38)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
+    until(lambda: ProviderPayload.objects.count() <= 40)
+    killed.kill()
+    killed.communicate()
     left = ProviderPayload.objects.count()
     both = [run(), run()]
+    # Each of the two has deleted its first portion, so both run at the same time from here.
+    until(lambda: ProviderPayload.objects.count() <= left - 4)
+    for each in both:
+        assert each.stdin is not None
+        each.stdin.close()
     codes = [each.wait() for each in both]
 
     assert 2 < left < 42

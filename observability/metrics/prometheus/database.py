@@ -1,6 +1,6 @@
-"""The metrics that PostgreSQL knows. The number of statements is constant, and each is bounded.
+"""The metrics that PostgreSQL knows. Any number of records needs the same number of statements.
 
-A statement reads roll-ups, rows of a partial index up to a limit, or a table of a few rows.
+Each statement reads roll-ups, rows of a partial index up to a limit, or a table of a few rows.
 """
 
 from __future__ import annotations

@@ -207,6 +207,7 @@ def _delete_bytes(key: str) -> None:
     try:
         folder = Path(default_storage.path(key)).parent
     except NotImplementedError:
+        # A storage without folders, such as S3, has nothing to sync.
         return
     storage.sync_folder(folder)
 
