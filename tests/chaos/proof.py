@@ -140,7 +140,10 @@ class ChaosObservations:
                 continue
             if job.status == JobStatus.FAILED and may_fail and job.error_code == "DB_ERROR":
                 continue
-            found.append(f"job {job.id} ended as {job.status} with {job.error_code}")
+            found.append(
+                f"job {job.id} ended as {job.status} in {job.current_step}"
+                f" with {job.error_code}: {job.last_error}"
+            )
         return found
 
     def _differences(self, jobs: Sequence[Job]) -> list[str]:

@@ -15,8 +15,9 @@ from zlib import crc32
 from django.db import connection, transaction
 
 from pipeline.codes.search.embedder import NgramEmbedder, literal
-from pipeline.codes.search.staging import PART, Staged, StagedEntries, copy
+from pipeline.codes.search.staging import PART, Staged, StagedEntries
 from pipeline.codes.search.words import NEGATED, RESIDUAL, SearchWord
+from pipeline.core.copy_rows import copy_rows
 from pipeline.models import CodeEntry, CodeSystem, CodeWord
 from pipeline.models.code_index import GRAM_DIMENSIONS, LEXEME_DIMENSIONS
 
@@ -58,8 +59,8 @@ def fill(system_key: str) -> int:
         CodeEntry.objects.filter(system_id=system_key).delete()
         CodeWord.objects.filter(system_id=system_key).delete()
         rows = _entry_rows(system_key, entries, lexemes, counts, total)
-        copy(CodeEntry._meta.db_table, _ENTRY, rows)
-        copy(CodeWord._meta.db_table, _WORD, _word_rows(system_key, lexemes, counts, total))
+        copy_rows(CodeEntry._meta.db_table, _ENTRY, rows)
+        copy_rows(CodeWord._meta.db_table, _WORD, _word_rows(system_key, lexemes, counts, total))
         CodeSystem.objects.filter(key=system_key).update(index_revision=REVISION)
     return total
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import count, groupby
 from operator import itemgetter
@@ -85,16 +85,6 @@ def parts(sql: str, params: dict[str, str | int]) -> Iterator[list[tuple[Any, ..
         cursor.execute(sql, params)
         while part := cursor.fetchmany(PART):
             yield part
-
-
-def copy(table: str, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Write rows to a table by COPY."""
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as into,
-    ):
-        for row in rows:
-            into.write_row(row)
 
 
 @lru_cache(maxsize=4_096)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -11,7 +12,8 @@ from django.db import connection
 from pipeline.clinical.facts import Candidate
 from pipeline.codes.search.search import Asked
 from pipeline.codes.version import search_version
-from pipeline.models import CodeSystem, Encounter, Entity
+from pipeline.core.copy_rows import copy_rows
+from pipeline.models import CodeCandidate, CodeSystem, Encounter, Entity
 
 EMERGENCY = "emergency"
 """The encounter type at which a patient is treated for the first time."""
@@ -91,34 +93,52 @@ def write(
     loaded: Mapping[str, LoadedSystem],
 ) -> None:
     """Replace the candidates of a group; call this inside the step's fence."""
-    search = search_version()
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM pass1_5_code_candidates WHERE healthcare_encounter_id = ANY(%s)",
             [group.encounter_ids],
         )
-        with cursor.copy(_COPY) as copy:
-            for encounter_id, entity_id, asked in group.entities:
-                for rank, each in enumerate(found[asked], 1):
-                    copy.write_row(
-                        (
-                            shell_file_id,
-                            encounter_id,
-                            entity_id,
-                            rank,
-                            each.system,
-                            loaded[each.system].version,
-                            search,
-                            each.code,
-                            each.display,
-                            each.score,
-                            each.reason,
-                            each.term,
-                        )
-                    )
+    rows = _rows(shell_file_id, group, found, loaded)
+    copy_rows(CodeCandidate._meta.db_table, _COLUMNS, rows)
 
 
-_COPY = """
-COPY pass1_5_code_candidates (shell_file_id, healthcare_encounter_id, entity_id, rank, system,
-  system_version, search_version, code, display, score, reason, term) FROM STDIN
-"""
+def _rows(
+    shell_file_id: UUID,
+    group: Group,
+    found: Mapping[Asked, Sequence[Candidate]],
+    loaded: Mapping[str, LoadedSystem],
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of `_COLUMNS` for each candidate."""
+    search = search_version()
+    for encounter_id, entity_id, asked in group.entities:
+        for rank, each in enumerate(found[asked], 1):
+            yield (
+                shell_file_id,
+                encounter_id,
+                entity_id,
+                rank,
+                each.system,
+                loaded[each.system].version,
+                search,
+                each.code,
+                each.display,
+                each.score,
+                each.reason,
+                each.term,
+            )
+
+
+_COLUMNS = (
+    "shell_file_id",
+    "healthcare_encounter_id",
+    "entity_id",
+    "rank",
+    "system",
+    "system_version",
+    "search_version",
+    "code",
+    "display",
+    "score",
+    "reason",
+    "term",
+)
