@@ -9,6 +9,8 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.connection import parse_url
 from redis.retry import Retry
 
+from medproc.secret_files import Secret
+
 REDIS_RETRIES = 3
 REDIS_CONNECT_TIMEOUT_S = 2.0
 
@@ -25,12 +27,16 @@ def database_settings(url: str) -> dict[str, Any]:
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
+        "PASSWORD": Secret(unquote(parts.password or "")),
         "HOST": host,
         "PORT": str(parts.port or options.pop("port", "")),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {"connect_timeout": 5, "application_name": "medproc", **options},
+        "OPTIONS": {
+            "connect_timeout": 5,
+            "application_name": "medproc",
+            **_with_masked_passwords(options),
+        },
     }
 
 
@@ -50,7 +56,7 @@ def redis_kwargs(url: str) -> dict[str, Any]:
     if urlsplit(url).scheme == "rediss":
         found["ssl"] = True
     return {
-        **found,
+        **_with_masked_passwords(found),
         "retry": redis_retry(),
         "socket_connect_timeout": REDIS_CONNECT_TIMEOUT_S,
         "health_check_interval": 30,
@@ -73,4 +79,12 @@ def queue_settings(url: str) -> dict[str, Any]:
         "SSL": kwargs.pop("ssl", False),
         "SERIALIZER": "rq.serializers.JSONSerializer",
         "REDIS_CLIENT_KWARGS": kwargs,
+    }
+
+
+def _with_masked_passwords(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options whose passwords are masked in each repr: `password`, `sslpassword` …"""
+    return {
+        name: Secret(value) if isinstance(value, str) and "password" in name else value
+        for name, value in options.items()
     }

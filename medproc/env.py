@@ -11,7 +11,7 @@ import errno
 import os
 import re
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -22,19 +22,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from pydantic.config import JsonDict
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from medproc import env_rules, env_values
+from medproc import env_rules, env_values, secret_files
+from medproc.secret_files import Secret, SecretFile
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 ProviderName = Literal["local", "gemini"]
-
-
-class Secret(str):
-    """A string with a masked repr; `str()` returns the value."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "'********'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,30 +287,45 @@ _REASONS = {
 """Reasons by the error types of pydantic, whose own messages quote some values."""
 
 
+SECRETS = tuple(
+    name
+    for name, field in Environment.model_fields.items()
+    if Masked in getattr(env_values.kind_of(field), "__metadata__", ())
+)
+"""The variables that hold a secret; each can be given as NAME_FILE instead."""
+VARIABLES = (*Environment.model_fields, *(name + secret_files.SUFFIX for name in SECRETS))
+"""Every variable that medproc reads."""
+
+
 def load() -> tuple[Environment, tuple[VariableProblem, ...]]:
     """Read the environment of the process; return the values and all problems."""
     fields = Environment.model_fields
-    wrong = {
-        name: flaw
-        for name, field in fields.items()
-        if (text := os.environ.get(name)) and (flaw := env_values.flaw_of(field, text))
-    }
+    files = secret_files.read_all(SECRETS, os.environ)
+    texts = {**os.environ, **{name: file.text for name, file in files.items()}}
+    wrong = {name: file.reason for name, file in files.items() if file.reason}
+    for name, field in fields.items():
+        if name not in wrong and (text := texts.get(name)):
+            flaw = env_values.flaw_of(field, text)
+            wrong |= {name: flaw} if flaw else {}
     try:
-        environment = _read(wrong)
+        environment = _read(wrong, files)
     except ValidationError as error:
         for found in error.errors(include_input=False):
             own_words = found["msg"].removeprefix("Value error, ")
             reason = _REASONS.get(found["type"], "is wrong")
             wrong[str(found["loc"][0])] = own_words if found["type"] == "value_error" else reason
-        environment = _read(wrong)
-    wrong = {name: wrong[name] for name in fields if name in wrong}
+        environment = _read(wrong, files)
     broken = env_rules.broken_rules(environment, wrong)
-    return environment, tuple(_problem(name, why) for name, why in (wrong | broken).items())
+    problems = (
+        *(_problem(name, wrong[name], files.get(name)) for name in fields if name in wrong),
+        *(_problem(name, why) for name, why in broken.items()),
+    )
+    return environment, problems
 
 
 def warnings_of(environment: Environment) -> tuple[VariableProblem, ...]:
     """Return warnings: misspelt variables, variables without an effect, and a missing proxy."""
-    names = env_rules.misspelt(os.environ, Environment.model_fields)
+    names = env_rules.misspelt(os.environ, VARIABLES)
     return (
         *(
             VariableProblem(
@@ -359,21 +366,28 @@ def unusable_data_dir(error: OSError) -> VariableProblem:
     return _problem("MEDPROC_DATA_DIR", "cannot be created, written or kept private")
 
 
-def _read(wrong: Collection[str]) -> Environment:
-    """Read the environment; the default replaces each wrong value."""
+def _read(wrong: Collection[str], files: Mapping[str, SecretFile]) -> Environment:
+    """Read the environment and the files of secrets; the default replaces each wrong value."""
     fields = Environment.model_fields
     return Environment(
-        **{name: fields[name].get_default(call_default_factory=True) for name in wrong}
+        **{name: file.text for name, file in files.items()}
+        | {name: fields[name].get_default(call_default_factory=True) for name in wrong}
     )
 
 
-def _problem(variable: str, reason: str) -> VariableProblem:
+def _problem(variable: str, reason: str, file: SecretFile | None = None) -> VariableProblem:
+    """Return the problem of a variable, or of the file that gave its value."""
     field = Environment.model_fields[variable]
     extra = field.json_schema_extra
     assert isinstance(extra, dict)  # noqa: S101 - narrows the type; _variable sets it
+    expected = env_values.expected_of(field)
+    if file is not None:
+        variable += secret_files.SUFFIX
+        expected = f"the absolute path of a file with this content: {expected}"
+        reason = file.reason or f"names {file.path}, whose content {reason}"
     return VariableProblem(
         variable=variable,
         message=f"{variable}: {reason}.",
-        hint=f"Expected: {env_values.expected_of(field)}.",
+        hint=f"Expected: {expected}.",
         id=str(extra["id"]),
     )

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from medproc.secret_files import SUFFIX
+
 if TYPE_CHECKING:
     from medproc.env import Environment
 
@@ -216,6 +218,10 @@ def misspelt(names: Iterable[str], known: Collection[str]) -> dict[str, str]:
     found = {}
     for name in names:
         if name in known or not _NAME.fullmatch(name) or name.startswith(_OTHERS):
+            continue
+        if (value := name.removesuffix(SUFFIX)) in known:
+            # Only a secret can come from a file.
+            found[name] = value
             continue
         close = difflib.get_close_matches(
             _shape(name), by_shape, n=1, cutoff=0.6 if _OURS.match(name.upper()) else SIMILAR

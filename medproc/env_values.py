@@ -70,7 +70,7 @@ def flaw_of(field: FieldInfo, text: str) -> str | None:
     if not text.strip():
         return "is blank"
     if text != text.strip():
-        return "begins or ends with a space"
+        return "begins or ends with a space or a line end"
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`":
         return "is in quotes, which are part of the value"
     if any(not character.isprintable() for character in text):

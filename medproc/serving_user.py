@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from medproc import env, private, unprivileged
+from medproc import env, private, secret_files, unprivileged
 
 SERVING = frozenset({"rqworker", "rqworker-pool", "rqcron", "serve"})
 """Commands that serve until they are stopped; root leaves its rights before they begin."""
@@ -42,7 +42,8 @@ def needed_to_serve() -> list[Path]:
     with suppress(OSError):
         private.handed_over(data, uid=uid, gid=gid)
     certificates = [Path(os.environ[name]) for name in _CERTIFICATES if os.environ.get(name)]
-    return [*unprivileged.code_folders(), data, *certificates, *_heads(uid, gid)]
+    secrets = secret_files.paths(env.SECRETS, os.environ)
+    return [*unprivileged.code_folders(), data, *certificates, *secrets, *_heads(uid, gid)]
 
 
 def _heads(uid: int, gid: int) -> list[Path]:

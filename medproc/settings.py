@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.core.management.utils import get_random_secret_key
 
 from medproc import addresses, embedded, env, logs, private
+from medproc.secret_files import Secret
 
 ENVIRONMENT, ENVIRONMENT_PROBLEMS = env.load()
 ENVIRONMENT_WARNINGS = env.warnings_of(ENVIRONMENT)
@@ -103,25 +104,25 @@ GATE_LOCAL_SHARE = ENVIRONMENT.GATE_LOCAL_SHARE
 
 # If the environment is wrong, the start is refused, and nothing is written anywhere.
 EMBEDDED = embedded.absent_places(MEDPROC_DATA_DIR)
-SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(get_random_secret_key())
+SECRET_KEY = ENVIRONMENT.SECRET_KEY or Secret(get_random_secret_key())
 if not ENVIRONMENT_PROBLEMS:
     try:
         EMBEDDED = embedded.places_of(MEDPROC_DATA_DIR)
         for _name in ("uploads", "static"):
             private.folder(MEDPROC_DATA_DIR / _name)
-        SECRET_KEY = ENVIRONMENT.SECRET_KEY or env.Secret(
+        SECRET_KEY = ENVIRONMENT.SECRET_KEY or Secret(
             private.kept_text(MEDPROC_DATA_DIR / "secret-key", get_random_secret_key)
         )
     except OSError as _error:
         ENVIRONMENT_PROBLEMS += (env.unusable_data_dir(_error),)
         EMBEDDED = embedded.absent_places(MEDPROC_DATA_DIR)
 
-DATABASE_URL = ENVIRONMENT.DATABASE_URL or env.Secret(EMBEDDED.database_url)
+DATABASE_URL = ENVIRONMENT.DATABASE_URL or Secret(EMBEDDED.database_url)
 # The owner of the tables, for `migrate` and `erase`; empty if DATABASE_URL names the only role.
-DATABASE_OWNER_URL = ENVIRONMENT.DATABASE_OWNER_URL or env.Secret(
+DATABASE_OWNER_URL = ENVIRONMENT.DATABASE_OWNER_URL or Secret(
     EMBEDDED.owner_url if ENVIRONMENT.DATABASE_URL is None else ""
 )
-REDIS_URL = ENVIRONMENT.REDIS_URL or env.Secret(EMBEDDED.redis_url)
+REDIS_URL = ENVIRONMENT.REDIS_URL or Secret(EMBEDDED.redis_url)
 EMBEDDED_POSTGRES = ENVIRONMENT.DATABASE_URL is None
 EMBEDDED_VALKEY = ENVIRONMENT.REDIS_URL is None
 
@@ -253,7 +254,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
         "OPTIONS": {"min_length": 12},
     },
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "medproc.web.passwords.NoCommonPasswords"},
 ]
 
 LOGIN_REDIRECT_URL = "admin:index"
@@ -283,6 +284,7 @@ SESSION_COOKIE_SECURE = _HTTPS_ONLY
 CSRF_COOKIE_SECURE = _HTTPS_ONLY
 SECURE_SSL_REDIRECT = _HTTPS_ONLY
 SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if _HTTPS_ONLY else 0
+DEFAULT_EXCEPTION_REPORTER_FILTER = "medproc.web.reports.WithoutSecrets"
 # `medproc.web.forwarding` keeps the header only from proxies in TRUSTED_PROXIES.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 # Whether a whole domain uses https is decided by the domain's owner, not by one service.

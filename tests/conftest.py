@@ -21,7 +21,7 @@ from pytest_django import DjangoDbBlocker
 
 from medproc import embedded
 from medproc.embedded import Places
-from medproc.env import Environment
+from medproc.env import VARIABLES
 from tests.support import databases, schedule, valkey
 
 _BASE_VARIABLE = "MEDPROC_TEST_SERVERS"
@@ -53,7 +53,7 @@ def _isolate_environment(shared: Places, own: Places) -> None:
     real_service = os.environ.get("GEMINI_API_KEY") and not os.environ.get("GEMINI_BASE_URL")
     if real_service:
         os.environ[_LIVE_KEY_VARIABLE] = os.environ["GEMINI_API_KEY"]
-    for name in Environment.model_fields:
+    for name in VARIABLES:
         os.environ.pop(name, None)
     os.environ.update(
         DJANGO_SETTINGS_MODULE="medproc.settings",

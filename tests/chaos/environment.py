@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from medproc import embedded
 from medproc.embedded import Places
-from medproc.env import Environment
+from medproc.env import VARIABLES
 
 if TYPE_CHECKING:
     from gemini_emulator import Emulator
@@ -167,7 +167,7 @@ def chaos(seed: int, latency: str) -> Iterator[ChaosEnvironment]:
     """Build the environment, in a process without Django set up; remove it at the end."""
     places = embedded.throw_away_places()
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-    for name in Environment.model_fields:
+    for name in VARIABLES:
         os.environ.pop(name, None)
     os.environ.update(
         {name: str(value) for name, value in SETTINGS.items()},

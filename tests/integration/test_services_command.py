@@ -17,7 +17,7 @@ from pytest_django import Settings
 
 from medproc import embedded, startup
 from medproc.embedded import places
-from medproc.env import PROJECT_ROOT, Environment
+from medproc.env import PROJECT_ROOT, VARIABLES
 
 Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -25,7 +25,7 @@ Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def own_environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """Provide the environment of a newcomer: nothing set but a data folder of its own."""
-    names = {*Environment.model_fields, "DJANGO_SETTINGS_MODULE"}
+    names = {*VARIABLES, "DJANGO_SETTINGS_MODULE"}
     environment = {name: value for name, value in os.environ.items() if name not in names}
     environment["MEDPROC_DATA_DIR"] = str(tmp_path / "var")
     yield environment

@@ -19,7 +19,7 @@ import pytest
 
 from medproc import embedded, unprivileged
 from medproc.embedded import places, processes
-from medproc.env import PROJECT_ROOT, Environment
+from medproc.env import PROJECT_ROOT, VARIABLES
 
 pytestmark = [
     pytest.mark.xdist_group("supervisor"),
@@ -49,7 +49,7 @@ class _Up:
     """A running `make up` with a separate data folder."""
 
     def __init__(self, data_dir: Path) -> None:
-        names = {*Environment.model_fields, "DJANGO_SETTINGS_MODULE"}
+        names = {*VARIABLES, "DJANGO_SETTINGS_MODULE"}
         environment = {name: value for name, value in os.environ.items() if name not in names}
         self.port = _free_port()
         self.data_dir = data_dir

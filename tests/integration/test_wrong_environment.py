@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from medproc.env import PROJECT_ROOT, Environment
+from medproc.env import PROJECT_ROOT, VARIABLES, Environment
 from tests.support.wrong_values import CANARY, wrong_values
 
 MANAGE = (sys.executable, "manage.py")
@@ -35,7 +35,7 @@ OURS = [name for name in Environment.model_fields if name != "MEDPROC_DATA_DIR"]
 
 
 def environment(data_dir: Path, **variables: str) -> dict[str, str]:
-    names = {*Environment.model_fields, "DJANGO_SETTINGS_MODULE"}
+    names = {*VARIABLES, "DJANGO_SETTINGS_MODULE"}
     kept = {name: value for name, value in os.environ.items() if name not in names}
     return {**kept, "MEDPROC_DATA_DIR": str(data_dir), **variables}
 

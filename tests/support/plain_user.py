@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from medproc import unprivileged
-from medproc.env import PROJECT_ROOT, Environment
+from medproc.env import PROJECT_ROOT, VARIABLES
 
 _LEAVE = (
     "import os, sys; from pathlib import Path; from medproc import unprivileged\n"
@@ -31,7 +31,7 @@ def plain_folder() -> Iterator[Path]:
 
 def newcomer(data_dir: Path, **variables: str) -> dict[str, str]:
     """Return an environment in which only the data folder is set."""
-    names = {*Environment.model_fields, "DJANGO_SETTINGS_MODULE"}
+    names = {*VARIABLES, "DJANGO_SETTINGS_MODULE"}
     environment = {name: value for name, value in os.environ.items() if name not in names}
     return {**environment, "MEDPROC_DATA_DIR": str(data_dir), **variables}
 

@@ -124,7 +124,7 @@ CONFLICTS = [
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name in env.Environment.model_fields:
+    for name in env.VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
 
