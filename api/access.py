@@ -31,7 +31,7 @@ class BearerToken(HttpBearer):
         """Return the token. Raises ApiError SCOPE_MISSING; a refused action is audited."""
         token = token_of_request(request)
         if self.scope not in token.scopes:
-            if request.method == "POST":
+            if request.method != "GET":
                 log.record(
                     request.user,
                     "api_request",
@@ -40,19 +40,24 @@ class BearerToken(HttpBearer):
                     result=log.AuditResult.REFUSED,
                     facts={"scope": self.scope.value, "prefix": token.prefix},
                 )
-            raise ApiError(
-                ApiErrorCode.SCOPE_MISSING,
-                f"The token lacks the scope {self.scope} ({SCOPE_NAMES[self.scope]}).",
-                headers={
-                    "WWW-Authenticate": 'Bearer realm="medproc", error="insufficient_scope",'
-                    f' scope="{self.scope}"'
-                },
-            )
+            raise missing_scope(self.scope)
         return token
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         """Return the verified token."""
         return token_of_request(request)
+
+
+def missing_scope(scope: TokenScope) -> ApiError:
+    """Return the answer to a token without the scope of a request."""
+    return ApiError(
+        ApiErrorCode.SCOPE_MISSING,
+        f"The token lacks the scope {scope} ({SCOPE_NAMES[scope]}).",
+        headers={
+            "WWW-Authenticate": 'Bearer realm="medproc", error="insufficient_scope",'
+            f' scope="{scope}"'
+        },
+    )
 
 
 def token_of_request(request: HttpRequest) -> ApiToken:

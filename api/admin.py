@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from api.models import ApiClient, ApiToken, IdempotencyKey
+from api.models import ApiClient, ApiToken, IdempotencyKey, WebhookDelivery, WebhookEndpoint
 from observability.admin.base import ReadOnlyAdmin
 
 
@@ -40,4 +40,33 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     list_select_related = ("client",)
     id_fields = ("pk", "client_id")
     search_help_text = "The exact id of a key or of a client"
+    ordering = ("-created_at", "-id")
+
+
+@admin.register(WebhookEndpoint)
+class WebhookEndpointAdmin(ReadOnlyAdmin):
+    """The webhooks of clients. An address can hold a key of the receiver, so it is not shown."""
+
+    phi = ("url", "seed", "secret_digest", "previous_seed")
+    list_display = (
+        "id", "client", "events", "failing_since", "disabled_at", "disabled_reason", "created_at",
+    )  # fmt: skip
+    list_filter = ("disabled_reason",)
+    list_select_related = ("client",)
+    id_fields = ("pk", "client_id")
+    search_help_text = "The exact id of a webhook or of a client"
+    ordering = ("-created_at", "-id")
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(ReadOnlyAdmin):
+    """The log of deliveries: why the last attempt failed, and when the next one comes."""
+
+    list_display = (
+        "id", "endpoint_id", "event_type", "subject_id", "status", "attempts", "failure",
+        "response_status", "next_attempt_at", "created_at",
+    )  # fmt: skip
+    list_filter = ("status", "failure", "event_type")
+    id_fields = ("pk", "endpoint_id", "subject_id")
+    search_help_text = "The exact id of a delivery, a webhook, a record or an incident"
     ordering = ("-created_at", "-id")

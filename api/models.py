@@ -1,6 +1,7 @@
 """The tables of the HTTP API: clients, their tokens, and the keys of repeated requests.
 
-A token itself is never stored: the row has the token's public prefix and a digest.
+A token itself is never stored: the row has the token's public prefix and a digest. The tables of
+webhooks are in `webhooks.models`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from api.scopes import TokenScope
+from api.webhooks.models import WebhookDelivery, WebhookEndpoint
 from pipeline.models import fields
+
+__all__ = ["ApiClient", "ApiToken", "IdempotencyKey", "WebhookDelivery", "WebhookEndpoint"]
 
 
 class ApiClient(models.Model):

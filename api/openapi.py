@@ -30,6 +30,8 @@ class ErrorAnswers:
     listed: Mapping[int, type[Problem]]
     one: Mapping[int, type[Problem]]
     acted: Mapping[int, type[Problem]]
+    created: Mapping[int, type[Problem]]
+    conflicting: Mapping[int, type[Problem]]
     exported: Mapping[int, type[Problem]]
 
 
@@ -38,6 +40,8 @@ ANSWERS = ErrorAnswers(
     listed=_answers(400, 422),
     one=_answers(400, 404, 422),
     acted=_answers(400, 404, 409, 413, 422),
+    created=_answers(400, 409, 413, 422),
+    conflicting=_answers(400, 404, 409, 422),
     exported=_answers(400, 404, 409, 422),
 )
 

@@ -6,11 +6,14 @@ Only the answers to `results:read` hold PHI; the others hold ids, codes, counts 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from ninja import Field, Schema
 
+from api.webhooks.events import WebhookEvent
+from api.webhooks.models import DeliveryFailure, DeliveryStatus, DisabledReason
+from api.webhooks.receiver import LONGEST_URL
 from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, PassStatus, ShellFileStatus, Step
 from pipeline.models import ReviewReason, ReviewStatus
@@ -207,6 +210,79 @@ class ResultsDocument(Schema):
     codes: list[dict[str, Any]]
     entities: int
     entities_flagged: int
+
+
+class NewWebhook(Schema):
+    """An address that wants events."""
+
+    model_config = {"extra": "forbid"}
+
+    url: str = Field(
+        description="`https://` with a public host.",
+        examples=["https://hooks.example.org/medproc"],
+        max_length=LONGEST_URL,
+    )
+    events: list[WebhookEvent] = Field(
+        description="Every type but `ping`.", examples=[["record.completed"]], min_length=1
+    )
+
+
+class Webhook(Schema):
+    """An address to which events are posted."""
+
+    id: UUID
+    url: str
+    events: list[WebhookEvent]
+    created_at: datetime
+    rotated_at: datetime | None
+    failing_since: datetime | None = Field(description="The first failure after a success.")
+    disabled_at: datetime | None
+    disabled_reason: DisabledReason | None
+
+
+class WebhookWithSecret(Schema):
+    """A webhook with its secret, which no later answer shows."""
+
+    webhook: Webhook
+    secret: str = Field(examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])
+
+
+class WebhooksPage(Schema):
+    """A page of webhooks, newest first."""
+
+    items: list[Webhook]
+    next_cursor: str | None
+
+
+class Delivery(Schema):
+    """An event for a webhook, with the result of its last attempt."""
+
+    id: UUID
+    event_id: UUID = Field(description="The header webhook-id.")
+    type: WebhookEvent
+    subject_id: UUID
+    status: DeliveryStatus
+    attempts: int
+    next_attempt_at: datetime | None
+    response_status: int | None
+    failure: DeliveryFailure | None
+    duration_ms: int | None
+    occurred_at: datetime
+    finished_at: datetime | None
+
+
+class DeliveriesPage(Schema):
+    """A page of deliveries, newest first."""
+
+    items: list[Delivery]
+    next_cursor: str | None
+
+
+class Deleted(Schema):
+    """A webhook that is gone, with its deliveries."""
+
+    id: UUID
+    status: Literal["deleted"] = "deleted"
 
 
 Problem.model_rebuild()

@@ -13,6 +13,8 @@ class TokenScope(StrEnum):
     ACT = "records:act"
     RESULTS = "results:read"
     REVIEWS = "reviews:read"
+    INCIDENTS = "incidents:read"
+    WEBHOOKS = "webhooks:manage"
 
 
 SCOPE_NAMES: dict[TokenScope, str] = {
@@ -21,4 +23,6 @@ SCOPE_NAMES: dict[TokenScope, str] = {
     TokenScope.ACT: "retry and cancel records",
     TokenScope.RESULTS: "read entities, results and exports: PHI, each reading is audited",
     TokenScope.REVIEWS: "read the state of reviews; decisions stay with people",
+    TokenScope.INCIDENTS: "hear of incidents of the provider by a webhook",
+    TokenScope.WEBHOOKS: "create, test and delete webhooks, and read and replay their deliveries",
 }

@@ -12,6 +12,7 @@ from ninja.errors import HttpError, ValidationError
 from api import records, results, reviews
 from api.openapi import with_problems
 from api.problems import problem_of
+from api.webhooks import views as webhooks
 
 DESCRIPTION = (
     "Submit medical records and read their results. A client sees only its own records. Every"
@@ -42,6 +43,7 @@ api = MedprocApi(
 api.add_router("/records", records.router)
 api.add_router("/records", results.router)
 api.add_router("/reviews", reviews.router)
+api.add_router("/webhooks", webhooks.router)
 
 
 def _answer(request: HttpRequest, error: Any) -> HttpResponse:

@@ -192,6 +192,13 @@ def check_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
     return hosts
 
 
+def check_plain_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept host names and addresses, without a wildcard."""
+    if not all(_is_host(host) for host in hosts):
+        raise ValueError("has an entry that is not a host name (no scheme, no port, no path)")
+    return hosts
+
+
 def check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     """Accept origins: scheme, host and port, nothing more."""
     for origin in origins:

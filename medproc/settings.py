@@ -22,6 +22,7 @@ MEDPROC_DATA_DIR = ENVIRONMENT.MEDPROC_DATA_DIR.absolute()
 AUDIT_HEADS_DIR = ENVIRONMENT.AUDIT_HEADS_DIR
 TRUSTED_PROXIES = list(ENVIRONMENT.TRUSTED_PROXIES)
 METRICS_TOKEN = ENVIRONMENT.METRICS_TOKEN
+WEBHOOK_ALLOWED_HOSTS = list(ENVIRONMENT.WEBHOOK_ALLOWED_HOSTS)
 WEB_WORKERS = ENVIRONMENT.WEB_WORKERS
 WEB_THREADS = ENVIRONMENT.WEB_THREADS
 MEDPROC_PROVIDER = ENVIRONMENT.provider
@@ -230,7 +231,10 @@ PERIODIC_TASKS = {
     "sweep_files": (3600.0, "observability.uploads.stored_files.sweep"),
     # Once a day; each hour while rows are left.
     "prune": (3600.0, "observability.actions.retention.prune_daily"),
+    "send_webhooks": (5.0, "api.webhooks.send.wake_sender"),
 }
+# Queues of the applications above the pipeline: name → function that a worker calls for an entry.
+SIDE_QUEUES = {"webhooks": "api.webhooks.send.send_due"}
 
 # Called when workers, scheduler or the whole service start and end. A failed hook stops nothing.
 SERVICE_HOOKS = ["observability.audit.heads.record_newest"]

@@ -6,8 +6,11 @@ message of an error holds a file name, a reference of a patient, or the token.
 
 from __future__ import annotations
 
+import hmac
+import json
 import os
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,6 +26,8 @@ LONGEST_WAIT_S = 60.0
 """The longest wait before a repetition, whatever the server says."""
 ENDED = frozenset({"completed", "failed", "dead", "cancelled"})
 """The states in which a record changes only by an action."""
+TOLERANCE_S = 300
+"""Seconds by which the time of a webhook may differ from the clock of the receiver."""
 _REPEATED = frozenset({429, 502, 503, 504})
 
 
@@ -40,6 +45,10 @@ class NoAnswerError(Exception):
     """The API gave no answer to any try. The action may have happened: repeat it with its key."""
 
 
+class SignatureError(Exception):
+    """A webhook that is not signed with the secret, or whose time is not near."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RecordNow:
     """The state of a record; `body` has every field of the answer."""
@@ -55,6 +64,33 @@ class RecordNow:
     def is_ended(self) -> bool:
         """Whether the record has ended, with or without success."""
         return self.status in ENDED
+
+
+def verify_webhook(
+    headers: Mapping[str, str], body: bytes, secret: str, *, now_s: float | None = None
+) -> Mapping[str, Any]:
+    """Return the event of a webhook (Standard Webhooks). Raises SignatureError.
+
+    `body` is the body exactly as received. An event can arrive twice: skip a `webhook-id` that you
+    have handled.
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    stamp = given.get("webhook-timestamp", "")
+    key = b64decode(secret.removeprefix("whsec_"))
+    content = f"{given.get('webhook-id', '')}.{stamp}.".encode() + body
+    wanted = b"v1," + b64encode(hmac.digest(key, content, "sha256"))
+    found = [
+        hmac.compare_digest(each.encode(), wanted)
+        for each in given.get("webhook-signature", "").split(" ")
+    ]
+    if not any(found):
+        raise SignatureError("the webhook is not signed with this secret")
+    now = time.time() if now_s is None else now_s
+    # A signed time is a number; an old one is perhaps a copy that somebody sends again.
+    if abs(now - int(stamp)) > TOLERANCE_S:
+        raise SignatureError("the webhook is not of the last five minutes")
+    event: Mapping[str, Any] = json.loads(body)
+    return event
 
 
 class MedprocClient:

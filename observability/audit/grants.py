@@ -62,6 +62,9 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "bulk_operations",
             # A refused request leaves no idempotency key.
             "api_idempotency_keys",
+            # A client deletes its webhooks; `prune` deletes old deliveries.
+            "api_webhook_endpoints",
+            "api_webhook_deliveries",
             # The end of an extraction that other records wait for.
             "extraction_flights",
         ),

@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 from django_rq import get_connection
@@ -44,6 +45,11 @@ PAGES_QUEUES: tuple[str, ...] = (Step.PAGES.value,)
 RECORD_QUEUES: tuple[str, ...] = tuple(q for q in reversed(QUEUES) if q not in PAGES_QUEUES)
 """Every pass after the pages. Later passes come first, so that started records finish before new
 records start (requirement 36)."""
+WEBHOOKS = "webhooks"
+SIDE_QUEUES: tuple[str, ...] = tuple(settings.SIDE_QUEUES)
+"""Queues of the applications above the pipeline. An entry has no argument: the worker calls the
+function of `settings.SIDE_QUEUES`."""
+ALL_QUEUES = (*QUEUES, *SIDE_QUEUES)
 
 FAILURE_TTL_S = 600
 """Seconds for which RQ keeps a failed entry; the evidence is in the row, not in Redis."""
@@ -62,7 +68,10 @@ _IGNORED_FIELDS = (b"success_callback", b"failure_callback", b"stopped_callback"
 
 
 class StepEntry(Job):
-    """An entry of a queue: `RUN_STEP` with one step's name, in JSON, and nothing else."""
+    """An entry of a queue: `RUN_STEP` with one step's name, in JSON, and nothing else.
+
+    An entry of a side queue is its function without an argument.
+    """
 
     entry_point: ClassVar[str] = RUN_STEP
 
@@ -86,7 +95,7 @@ class StepEntry(Job):
             call = [self.func_name, self.instance, self.args, self.kwargs]
         except DeserializationError:
             return False
-        return call in [[self.entry_point, None, [step], {}] for step in QUEUES]
+        return call in [[entry, None, args, {}] for entry, args in map(_call, ALL_QUEUES)]
 
     def perform(self) -> Any:
         """Run the step; raises InvalidJobOperation for a foreign entry."""
@@ -154,14 +163,35 @@ def enqueue_steps(due: Iterable[Due], *, using: str | None = None) -> None:
         transaction.on_commit(send, using=using, robust=True)
 
 
+def wake(queue: str) -> None:
+    """Wake a worker of a side queue after the transaction commits; never raises for Redis."""
+
+    def send() -> None:
+        push(queue, f"{queue}-{uuid4()}")
+
+    transaction.on_commit(send, robust=True)
+
+
+def wake_if_idle(queue: str) -> None:
+    """Wake a worker of a side queue now, unless a wake-up waits; never raises for Redis."""
+    try:
+        if queue_depths([queue])[queue]:
+            return
+    except (RedisError, OSError) as error:
+        logger.warning("queue %s cannot be read: %s", queue, explain(error))
+        return
+    push(queue, f"{queue}-{uuid4()}")
+
+
 def push(queue: str, *entries: str) -> None:
     """Put wake-ups into their queue now; an unreachable Redis is logged, never raised."""
+    function, args = _call(queue)
     try:
         StepQueue(queue, connection=producer()).enqueue_many(
             [
                 Queue.prepare_data(
-                    StepEntry.entry_point,
-                    args=[queue],
+                    function,
+                    args=args,
                     job_id=entry,
                     description=entry,
                     timeout=NO_TIMEOUT,
@@ -263,6 +293,13 @@ def is_first_to_say(what: str, every_s: int = 60) -> bool:
         return bool(producer().set(f"medproc:said:{what}", 1, nx=True, ex=every_s))
     except (RedisError, OSError):
         return True
+
+
+def _call(queue: str) -> tuple[str, list[str]]:
+    """Return the function of the entries of a queue, and its arguments."""
+    if queue in settings.SIDE_QUEUES:
+        return settings.SIDE_QUEUES[queue], []
+    return StepEntry.entry_point, [queue]
 
 
 @cache

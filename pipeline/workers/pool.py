@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 
 from medproc.db_pool import use_no_pool
 from pipeline.core.server_faults import FaultLog, explain
-from pipeline.queueing.queues import PAGES_QUEUES, producer, queue_depths
+from pipeline.queueing.queues import RECORD_QUEUES, producer, queue_depths
 from pipeline.workers.rq_worker import REDIS_WAIT_MAX_S, Worker
 from pipeline.workers.warming import warm, warm_engine
 
@@ -99,7 +99,7 @@ class WorkerPool:
         for seat in self.seats:
             if seat.process is None and not seat.done and time.monotonic() >= seat.due_at:
                 # The seats of the pages come first, and do not wait for the engine.
-                if seat.queues != PAGES_QUEUES:
+                if not {*seat.queues}.isdisjoint(RECORD_QUEUES):
                     warm_engine()
                 seat.started_at = time.monotonic()
                 sys.stdout.flush()

@@ -305,7 +305,8 @@ class Worker(RQWorker):
         """Run the entry in a horse and wait for its end; refuse a foreign entry."""
         try:
             if isinstance(job, StepEntry) and job.is_ours():
-                self._warmth.prepare(job.args[0])
+                for step in job.args:
+                    self._warmth.prepare(step)
                 logger.info("worker %s: %s begins", self.name, job.id)
                 super().execute_job(job, queue)
                 logger.info("worker %s: %s ends", self.name, job.id)

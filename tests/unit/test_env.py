@@ -20,6 +20,7 @@ WRONG = {
     "SECRET_KEY": "hunter2",
     "DEBUG": "hunter2",
     "ALLOWED_HOSTS": " , ",
+    "WEBHOOK_ALLOWED_HOSTS": "https://hunter2/x",
     "MEDPROC_PROVIDER": "hunter2",
     "GEMINI_API_KEY": "hunter2 hunter2",
     "GEMINI_BASE_URL": "ftp://hunter2",

@@ -1,7 +1,8 @@
 """`manage.py rqworker-pool`: all workers of this host. Replaces the command of django-rq.
 
 WORKER_CONCURRENCY workers run every pass after the pages, later passes first. PAGES_CONCURRENCY
-workers read pages, so that OCR never occupies a worker of the later passes.
+workers read pages, so that OCR never occupies a worker of the later passes. One more worker sends
+webhooks, so that a slow receiver never occupies a worker of a pass.
 """
 # ruff: noqa: N999
 # The file has the name of the command, which contains a hyphen.
@@ -18,7 +19,12 @@ from pipeline.core.server_faults import explain
 from pipeline.management.commands.rqworker import known_queues
 from pipeline.management.plain_command import PlainCommand
 from pipeline.operations.service_hooks import serving
-from pipeline.queueing.queues import PAGES_QUEUES, QUEUES, RECORD_QUEUES
+from pipeline.queueing.queues import (
+    ALL_QUEUES,
+    PAGES_QUEUES,
+    RECORD_QUEUES,
+    SIDE_QUEUES,
+)
 from pipeline.workers.pool import WorkerPool, refusal_of_redis
 
 
@@ -33,7 +39,7 @@ class Command(PlainCommand):
             nargs="+",
             default=[],
             metavar="QUEUE",
-            help=f"run only workers of these queues, in this order: {', '.join(QUEUES)}",
+            help=f"run only workers of these queues, in this order: {', '.join(ALL_QUEUES)}",
         )
         parser.add_argument("--workers", type=int, metavar="N", help="number of workers")
         parser.add_argument("--burst", action="store_true", help="exit when the queues are empty")
@@ -55,6 +61,8 @@ def _seats(queues: tuple[str, ...], workers: int | None) -> list[tuple[str, ...]
         raise CommandError("--workers needs --queues and a number of at least 1")
     if queues:
         return [queues] * (workers or settings.WORKER_CONCURRENCY)
-    return [PAGES_QUEUES] * settings.PAGES_CONCURRENCY + [
-        RECORD_QUEUES
-    ] * settings.WORKER_CONCURRENCY
+    return [
+        *[PAGES_QUEUES] * settings.PAGES_CONCURRENCY,
+        SIDE_QUEUES,
+        *[RECORD_QUEUES] * settings.WORKER_CONCURRENCY,
+    ]

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from pipeline.core.server_faults import explain
 from pipeline.management.plain_command import PlainCommand
-from pipeline.queueing.queues import QUEUES, RECORD_QUEUES
+from pipeline.queueing.queues import ALL_QUEUES, RECORD_QUEUES
 from pipeline.workers.pool import refusal_of_redis
 from pipeline.workers.rq_worker import Worker
 from pipeline.workers.warming import warm
@@ -25,7 +25,7 @@ class Command(PlainCommand):
     help = "Run one worker on the named queues; without names, on all queues after the pages"
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("queues", nargs="*", metavar="QUEUE", help=", ".join(QUEUES))
+        parser.add_argument("queues", nargs="*", metavar="QUEUE", help=", ".join(ALL_QUEUES))
         parser.add_argument("--burst", action="store_true", help="exit when the queues are empty")
 
     def handle(self, *args: Any, queues: list[str], burst: bool, **options: Any) -> None:
@@ -43,6 +43,7 @@ class Command(PlainCommand):
 def known_queues(names: list[str]) -> tuple[str, ...]:
     """Return the names in their order; raise CommandError for a name that is not a queue."""
     for name in names:
-        if name not in QUEUES:
-            raise CommandError(f"there is no queue {name!r}; the queues are {', '.join(QUEUES)}")
+        if name not in ALL_QUEUES:
+            known = ", ".join(ALL_QUEUES)
+            raise CommandError(f"there is no queue {name!r}; the queues are {known}")
     return tuple(names)

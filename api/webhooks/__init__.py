@@ -1,0 +1,1 @@
+"""Webhooks of the HTTP API: endpoints, the log of deliveries, and the sender."""
