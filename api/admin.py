@@ -66,7 +66,7 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         "id", "endpoint_id", "event_type", "subject_id", "status", "attempts", "failure",
         "response_status", "next_attempt_at", "created_at",
     )  # fmt: skip
-    list_filter = ("status", "failure", "event_type")
+    list_filter = ("status",)
     id_fields = ("pk", "endpoint_id", "subject_id")
     search_help_text = "The exact id of a delivery, a webhook, a record or an incident"
     ordering = ("-created_at", "-id")

@@ -254,7 +254,7 @@ class WebhooksPage(Schema):
     next_cursor: str | None
 
 
-class Delivery(Schema):
+class DeliveryNow(Schema):
     """An event for a webhook, with the result of its last attempt."""
 
     id: UUID
@@ -274,7 +274,7 @@ class Delivery(Schema):
 class DeliveriesPage(Schema):
     """A page of deliveries, newest first."""
 
-    items: list[Delivery]
+    items: list[DeliveryNow]
     next_cursor: str | None
 
 

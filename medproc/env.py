@@ -129,7 +129,7 @@ class Environment(BaseSettings):
         Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~+/=-]{32,512}$"), Masked] | None
     ) = _variable(120, hint="32 to 512 letters, digits and ._~+/=-, best random")
     WEBHOOK_ALLOWED_HOSTS: Annotated[_Listed, AfterValidator(env_values.check_plain_hosts)] = (
-        _variable(131, (), hint="host names or addresses, separated by commas")
+        _variable(91, (), hint="host names or addresses, separated by commas")
     )
     AUDIT_HEADS_DIR: Annotated[Path, AfterValidator(env_values.check_folder)] | None = _variable(
         98, hint="absolute path of a folder outside MEDPROC_DATA_DIR"

@@ -35,7 +35,7 @@ LONGEST_URL = 500
 _PORTS = {"http": 80, "https": 443}
 _ROUTED = IPv6Network("2000::/3")
 _TUNNELS = (IPv6Network("2001::/32"), IPv6Network("2002::/16"))
-"""Teredo and 6to4: an address that stands for an IPv4 address, perhaps of this network."""
+"""Teredo and 6to4: such an address contains an IPv4 address, which can be private."""
 
 
 class NotDeliveredError(Exception):

@@ -16,7 +16,7 @@ from api.pagination import DEFAULT, Cursor, Limit, cursor_of, place_of_rows
 from api.schemas import (
     Deleted,
     DeliveriesPage,
-    Delivery,
+    DeliveryNow,
     NewWebhook,
     Webhook,
     WebhooksPage,
@@ -128,7 +128,7 @@ def enable(request: HttpRequest, webhook_id: UUID) -> Webhook:
 @router.post(
     "/{uuid:webhook_id}/ping",
     auth=_MANAGE,
-    response={200: Delivery, **ANSWERS.conflicting},
+    response={200: DeliveryNow, **ANSWERS.conflicting},
     openapi_extra=IDEMPOTENT,
     operation_id="ping_webhook",
     summary="Send a test event",
@@ -172,7 +172,7 @@ def deliveries(
 @router.post(
     "/{uuid:webhook_id}/deliveries/{uuid:delivery_id}/replay",
     auth=_MANAGE,
-    response={200: Delivery, **ANSWERS.conflicting},
+    response={200: DeliveryNow, **ANSWERS.conflicting},
     openapi_extra=IDEMPOTENT,
     operation_id="replay_delivery",
     summary="Send a delivery again",
@@ -219,13 +219,13 @@ def _webhook(row: WebhookEndpoint) -> Webhook:
     return Webhook(**{name: getattr(row, name) for name in Webhook.model_fields})
 
 
-def _delivery(row: WebhookDelivery) -> Delivery:
+def _delivery(row: WebhookDelivery) -> DeliveryNow:
     named: dict[str, Any] = {
-        name: getattr(row, name) for name in Delivery.model_fields if name != "type"
+        name: getattr(row, name) for name in DeliveryNow.model_fields if name != "type"
     }
     if row.status != DeliveryStatus.PENDING:
         named["next_attempt_at"] = None
-    return Delivery(type=WebhookEvent(row.event_type), **named)
+    return DeliveryNow(type=WebhookEvent(row.event_type), **named)
 
 
 def _as_json(row: WebhookDelivery) -> dict[str, Any]:

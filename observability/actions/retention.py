@@ -43,6 +43,27 @@ ALL_RULES: dict[str, RetentionRule] = {
         why="",
         fixed_days=0,
     ),
+    # The console does not know the API, so the rules name the tables alone.
+    "api_webhook_deliveries": RetentionRule(
+        table="api_webhook_deliveries",
+        key="id",
+        age="created_at",
+        what="deliveries of webhooks",
+        # A waiting delivery of this age belongs to a webhook that is disabled: its last attempt
+        # comes after 76 hours.
+        stays="false",
+        why="",
+        fixed_days=30,
+    ),
+    "api_idempotency_keys": RetentionRule(
+        table="api_idempotency_keys",
+        key="id",
+        age="created_at",
+        what="keys of repeated requests of API clients",
+        stays="false",
+        why="",
+        fixed_days=30,
+    ),
     "bulk_operations": RetentionRule(
         table="bulk_operations",
         key="id",

@@ -24,6 +24,8 @@ SHOWN = {
     "api_clients": "created_by name",
     "api_idempotency_keys": "",
     "api_tokens": "created_by prefix revoked_by scopes",
+    "api_webhook_deliveries": "event_type failure status subject_code subject_status",
+    "api_webhook_endpoints": "disabled_reason events",
     "audit_checks": "fresh_hash full_hash problem",
     "audit_chain": "hash",
     "audit_events": "action actor facts reason result target_id target_kind",

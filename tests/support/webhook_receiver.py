@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class ToldAnswer:
     """One answer of the receiver."""
 
     status: int = 200
@@ -26,7 +26,7 @@ class Told:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Received:
+class ReceivedHook:
     """One request to the receiver."""
 
     path: str
@@ -45,8 +45,8 @@ class WebhookReceiver:
     """The address, the requests so far, and the answers to come; after them, each answer is 200."""
 
     port: int = 0
-    got: list[Received] = field(default_factory=list)
-    answers: list[Told] = field(default_factory=list)
+    got: list[ReceivedHook] = field(default_factory=list)
+    answers: list[ToldAnswer] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -61,7 +61,7 @@ class WebhookReceiver:
 
 
 @contextmanager
-def receiving(*answers: Told) -> Iterator[WebhookReceiver]:
+def receiving(*answers: ToldAnswer) -> Iterator[WebhookReceiver]:
     """Run a receiver whose host the settings allow."""
     receiver = WebhookReceiver(answers=list(answers))
 
@@ -69,9 +69,9 @@ def receiving(*answers: Told) -> Iterator[WebhookReceiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             receiver.got.append(
-                Received(path=self.path, headers=dict(self.headers.items()), body=body)
+                ReceivedHook(path=self.path, headers=dict(self.headers.items()), body=body)
             )
-            told = receiver.answers.pop(0) if receiver.answers else Told()
+            told = receiver.answers.pop(0) if receiver.answers else ToldAnswer()
             if told.hangs:
                 while not receiver.over.wait(0.05):
                     self.wfile.write(b"H")
