@@ -14,7 +14,6 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 
@@ -59,19 +58,20 @@ def rehearse_restore(backup: Path) -> Rehearsed:
 
 def _environment(places: embedded.Places, data: Path) -> dict[str, str]:
     """Return the environment of the commands; no variable leads to the servers of the service."""
-    # The second place for the heads of the audit belongs to the service.
-    kept = {name: value for name, value in os.environ.items() if name != "AUDIT_HEADS_DIR"}
-    return {
-        **kept,
+    own = {
         "DATABASE_URL": places.database_url,
         "DATABASE_OWNER_URL": places.owner_url,
         "REDIS_URL": places.redis_url,
         "MEDPROC_DATA_DIR": str(data),
-        "SECRET_KEY": settings.SECRET_KEY,
+        "SECRET_KEY": str(settings.SECRET_KEY),
     }
+    # The second place for the heads of the audit belongs to the service, and a variable must not
+    # be set twice, by itself and by a file.
+    left_out = {"AUDIT_HEADS_DIR", *(f"{name}_FILE" for name in own)}
+    return {**{name: value for name, value in os.environ.items() if name not in left_out}, **own}
 
 
-def _run(environment: dict[str, Any], *arguments: str) -> str:
+def _run(environment: dict[str, str], *arguments: str) -> str:
     """Run a command of medproc; return what the command says. Raises UserError if it fails."""
     done = subprocess.run(
         [sys.executable, str(PROJECT_ROOT / "manage.py"), *arguments],
