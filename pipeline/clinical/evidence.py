@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pipeline.clinical.facts import EntityFacts
-from pipeline.clinical.page_text.rows import QuotedText, headings_above, quoted_text, sentences_in
+from pipeline.clinical.page_text.rows import QuotedText, quoted_text, sentences_between
 from pipeline.core.types import PageSlice, PageText, Span
 
 
@@ -101,6 +101,7 @@ def _in_text(
     span = Span(number, begin, end)
     same_kind = [Span(number, *each) for each in places_of_kind]
     page = PageText(number=number, text=text)
+    shown = quoted_text(quote, [span], {number: page}, same_kind)
     return Evidence(
         quote=quote,
         row=text[row_from:row_to],
@@ -112,8 +113,8 @@ def _in_text(
         entity_before=_quote_at(text, places, stop=left),
         entity_after=_quote_at(text, places, start=right),
         cells=_cells(text, row_from, row_to, begin) if is_table else (),
-        headings=headings_above(text, span),
-        shown=quoted_text(quote, [span], {number: page}, same_kind),
+        headings=shown.headings,
+        shown=shown,
     )
 
 
@@ -150,11 +151,7 @@ def _sentence(text: str, begin: int, end: int) -> tuple[int, int]:
     row_from, row_to = text.rfind("\n", 0, begin) + 1, _line_end(text, max(begin, end - 1))
     if "\t" in text[row_from:row_to]:
         return row_from, row_to
-    found = [
-        sentence
-        for sentence in sentences_in(text)
-        if sentence.start < max(end, begin + 1) and begin < sentence.end
-    ]
+    found = sentences_between(text, begin, max(end, begin + 1))
     if not found:
         return row_from, row_to
     return min(begin, found[0].start), max(end, found[-1].end)

@@ -104,9 +104,13 @@ def _column(heading: str, row: PrintedLine, span: Span) -> str:
     return "\t".join(cells[first : last + 1])
 
 
-def sentences_in(text: str) -> list[Sentence]:
-    """Return the sentences of a page. The result is cached, because every entity of a page asks."""
-    return _sentences(text)[0]
+def sentences_between(text: str, begin: int, end: int) -> list[Sentence]:
+    """Return the sentences of a page that share a character with `text[begin:end]`."""
+    sentences, starts = _sentences(text)
+    # Sentences follow each other, so only the first one can end in front of the place.
+    first = max(0, bisect.bisect_right(starts, begin) - 1)
+    near = sentences[first : bisect.bisect_left(starts, end)]
+    return [sentence for sentence in near if begin < sentence.end]
 
 
 def _row(text: str, span: Span) -> tuple[int, int]:

@@ -101,9 +101,9 @@ class Bits:
 def bits(image: Image.Image, threshold: int) -> Bits:
     """Return the pixels of `image` (mode L) with at least this grey level."""
     width, height = image.size
-    wide = blank(width, height)
-    wide.paste(image.point([0] * threshold + [255] * (256 - threshold), "1"), (0, 0))
-    return from_blank(wide, width)
+    marked = image.point([0] * threshold + [255] * (256 - threshold), "1")
+    # A crop beyond the right edge adds clear bits: the guards.
+    return from_blank(marked.crop((0, 0, _stride(width), height)), width)
 
 
 def whole(width: int, height: int, margin: tuple[int, int] = (0, 0)) -> Bits:
@@ -113,6 +113,11 @@ def whole(width: int, height: int, margin: tuple[int, int] = (0, 0)) -> Bits:
     if width > 2 * across and height > 2 * down:
         image.paste(1, (across, down, width - across, height - down))
     return from_blank(image, width)
+
+
+def none(width: int, height: int) -> Bits:
+    """Return an image without set pixels."""
+    return Bits(width=width, height=height, value=0)
 
 
 def blank(width: int, height: int) -> Image.Image:

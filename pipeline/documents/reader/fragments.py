@@ -93,23 +93,22 @@ def join(words: Sequence[PageWord], marks: Marks) -> list[Fragment]:
 def _once(words: Iterable[PageWord]) -> list[PageWord]:
     """Drop a word that is drawn again almost at the same place (bold by printing twice)."""
     kept: list[PageWord] = []
-    seen: dict[tuple[str, int, int], PageWord] = {}
+    seen: dict[str, dict[tuple[int, int], PageWord]] = {}
     for word in words:
         cell = max(1.0, 2 * TWICE * word.size)
         column, row = round(word.left / cell), round(word.baseline / cell)
+        same = seen.setdefault(word.text, {})
         twins = (
-            seen.get((word.text, column + across, row + down))
-            for across in (-1, 0, 1)
-            for down in (-1, 0, 1)
+            same.get((column + across, row + down)) for across in (-1, 0, 1) for down in (-1, 0, 1)
         )
-        if any(
+        if same and any(
             twin
             and abs(word.left - twin.left) < TWICE * word.size
             and abs(word.baseline - twin.baseline) < TWICE * word.size
             for twin in twins
         ):
             continue
-        seen[word.text, column, row] = word
+        same[column, row] = word
         kept.append(word)
     return kept
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageChops, ImageDraw
 
-from .bits import Bits, bits, blank, from_blank
+from .bits import Bits, bits, blank, from_blank, none
+from .blank import spread
 
 #: Resolution of the image on which the ink check works.
 LOOK_DPI = 100
@@ -60,13 +61,16 @@ class Patch:
 
 def strokes(image: Image.Image, edge: int = EDGE) -> Bits:
     """Return the edges in `image`, without straight rules and frames."""
+    if spread(image) < edge:
+        # An even ground has no edge. Many pages have no ink but their text.
+        return none(*image.size)
     sharp = _edges(image, edge, STEP, RULE)
     coarse = _edges(image.reduce(BLUR), edge, 1, RULE // BLUR)
     if not coarse.value:
         return sharp
     # Only a blurred copy has edges in the coarse image and none in the fine image.
-    spread = coarse.image().resize(image.size, Image.Resampling.NEAREST).convert("L")
-    return sharp.also(bits(spread, 128).without(sharp.grown(2 * BLUR, 2 * BLUR)))
+    widened = coarse.image().resize(image.size, Image.Resampling.NEAREST).convert("L")
+    return sharp.also(bits(widened, 128).without(sharp.grown(2 * BLUR, 2 * BLUR)))
 
 
 def _edges(image: Image.Image, edge: int, step: int, rule: int) -> Bits:
@@ -116,9 +120,12 @@ def covered(size: tuple[int, int], boxes: Iterable[Fractions], room: float = 0.1
     `room` is added on each side, as a share of the shorter side of the box.
     """
     width, height = size
+    places = list(boxes)
+    if not places:
+        return none(width, height)
     mask = blank(width, height)
     draw = ImageDraw.Draw(mask)
-    for x0, y0, x1, y1 in boxes:
+    for x0, y0, x1, y1 in places:
         more = room * min((x1 - x0) * width, (y1 - y0) * height) + 1
         left, right = x0 * width - more, min(width - 1, x1 * width + more)
         if left <= right:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdf
 from PIL import Image
 
-from .blank import spread
 from .contrast import LEAST_RATIO, Colour, ratio
 from .ink import Fractions
+from .levels import Levels
 from .text_ink import CONTRAST, SharpInk, TextInk, inset_of
 from .text_rows import RowToken
 from .unseen import HiddenWhy
@@ -61,7 +62,9 @@ class Sight:
         sharp: SharpInk | None,
     ) -> None:
         self._textpage = textpage
-        self._shown = shown
+        self._size = shown.size
+        # The box of a word at the edge of the page reaches one pixel beyond the page.
+        self._shown = Levels(shown.crop((0, 0, shown.width + 1, shown.height + 1)))
         self._height = height
         self._ink = ink
         self._sharp = sharp
@@ -93,14 +96,13 @@ class Sight:
 
     def _leaves_ink(self, token: RowToken, look: _Look) -> bool:
         """Return whether the image shows ink at `token`, or a light word on a dark ground."""
-        patch = self._patch(token)
-        if spread(patch) < CONTRAST:
+        if not _has_contrast(self._rows(token)):
             return False
         if self._ink and not self._ink.shows(token.text, (token.x0, token.y0, token.x1, token.y1)):
             return False
         if look.alpha >= _CLEAR and (look.fill is None or min(look.fill) < WHITE):
             return True
-        levels = patch.tobytes()
+        levels = b"".join(self._rows(token))
         return sum(levels) < DARK_ENOUGH * len(levels)
 
     def _has_the_colour_of_its_ground(self, look: _Look, box: Fractions) -> bool:
@@ -122,13 +124,13 @@ class Sight:
             return True
         return self._sharp.contrast(text, box) < LEAST_RATIO
 
-    def _patch(self, token: RowToken) -> Image.Image:
-        width, height = self._shown.size
+    def _rows(self, token: RowToken) -> Iterator[bytes]:
+        width, height = self._size
         inset = inset_of(token.text) * (token.y1 - token.y0)
         left, top = int(max(0.0, token.x0) * width), int(max(0.0, token.y0 + inset) * height)
         right = max(left + 1, min(width, round(token.x1 * width)))
         bottom = max(top + 1, min(height, round((token.y1 - inset) * height)))
-        return self._shown.crop((min(left, width - 1), min(top, height - 1), right, bottom))
+        return self._shown.rows((min(left, width - 1), min(top, height - 1), right, bottom))
 
     def _look(self, index: int) -> _Look:
         text_object = pdf.FPDFText_GetTextObject(self._textpage, index)
@@ -154,6 +156,16 @@ class Sight:
             return _Look(mode=mode, width=width)
         fill = (red.value, green.value, blue.value)
         return _Look(mode=mode, fill=fill, alpha=alpha.value, width=width)
+
+
+def _has_contrast(rows: Iterable[bytes]) -> bool:
+    """Return whether the levels of these rows differ; a few rows of a printed word show that."""
+    darkest, lightest = 255, 0
+    for row in rows:
+        darkest, lightest = min(darkest, min(row)), max(lightest, max(row))
+        if lightest - darkest >= CONTRAST:
+            return True
+    return False
 
 
 def _mixed(colour: Colour, ground: Colour, opacity: float) -> Colour:

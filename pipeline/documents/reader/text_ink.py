@@ -6,17 +6,19 @@ ink outside of the words is text without characters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable
 
 from PIL import Image, ImageChops
 
 from .bits import Bits, bits
 from .contrast import LEAST_RATIO, Colour, ratio
 from .ink import EDGE, Box, Fractions, covered
+from .levels import Levels
 
 #: Least grey levels (0–255) that a visible word changes.
 CONTRAST = 8
+#: 1 for each grey level that counts as ink, else 0.
+_MARKED = bytes(CONTRAST) + b"\1" * (256 - CONTRAST)
 #: Widths of an average character without ink, at the end of a word or inside a word, from which a
 #: part of the word is covered. A space between spaced letters has less than .8.
 _GAP = 1.4
@@ -38,7 +40,7 @@ class TextInk:
     def __init__(self, whole: Image.Image, without_text: Image.Image) -> None:
         self._ground = without_text
         self._ink = ImageChops.difference(whole, without_text)
-        self._marked = self._ink.point([0] * CONTRAST + [255] * (256 - CONTRAST))
+        self._levels = Levels(self._ink)
 
     def shows(self, text: str, box: Fractions) -> bool:
         """Return whether the word at `box` leaves ink, and all of the word."""
@@ -47,21 +49,23 @@ class TextInk:
         top = min(height - 1, int(max(0.0, box[1]) * height))
         right = max(left + 1, min(width, round(box[2] * width)))
         bottom = max(top + 1, min(height, round(box[3] * height)))
-        across, down = self._marked.crop((left, top, right, bottom)).getprojection()
-        edge = int(inset_of(text) * len(down))
-        if not any(down[edge : len(down) - edge]):
+        rows = [row.translate(_MARKED) for row in self._levels.rows((left, top, right, bottom))]
+        edge = int(inset_of(text) * len(rows))
+        if not any(1 in row for row in rows[edge : len(rows) - edge]):
             return False
         if len(text) < 2 or not (text[0].isalnum() and text[-1].isalnum()):
             return True
-        if max(text) > _LAST_LATIN or len(down) > len(across):
+        if max(text) > _LAST_LATIN or len(rows) > right - left:
             return True
-        return _is_whole(across, len(text))
+        columns = 0
+        for row in rows:
+            columns |= int.from_bytes(row)
+        return _is_whole(columns.to_bytes(right - left), len(text))
 
     def is_strong(self, text: str, box: Fractions) -> bool:
         """Return whether some ink of the word at `box` has so much contrast that it is seen."""
-        part = self._ink.crop(_inside(self._ink.size, box, inset_of(text)))
-        _, most = cast("tuple[int, int]", part.getextrema())
-        return most >= STRONG
+        rows = self._levels.rows(_inside(self._ink.size, box, inset_of(text)))
+        return any(max(row) >= STRONG for row in rows)
 
     def differs(self, colour: Colour | None, box: Fractions) -> bool:
         """Return whether a colour shows on the ground at `box`."""
@@ -109,7 +113,8 @@ def inset_of(text: str) -> float:
     The box reaches into the lines above and below, whose ink must not count. Only a rule, a dash or
     a full stop has its ink at the edge of the box.
     """
-    return _INSET if any(char.isalnum() for char in text) else 0.0
+    # Most words begin with a letter or a digit.
+    return _INSET if text[:1].isalnum() or any(map(str.isalnum, text)) else 0.0
 
 
 def _inside(size: tuple[int, int], box: Fractions, share: float = _INSET) -> Box:
@@ -134,12 +139,11 @@ def _pixel(image: Image.Image, across: int, down: int) -> Colour:
     return red, green, blue
 
 
-def _is_whole(across: Sequence[int], characters: int) -> bool:
-    """Return whether no character of a word is without ink; `across` tells the columns with ink."""
-    each = len(across) / characters
-    written = "".join(map(str, across))
-    inside = written.strip("0")
-    before = written.index("1")
-    if max(before, len(written) - before - len(inside)) > _EDGE_GAP * each + 1:
+def _is_whole(columns: bytes, characters: int) -> bool:
+    """Return whether no character of a word is without ink; `columns` are 1 with ink, else 0."""
+    each = len(columns) / characters
+    inside = columns.strip(b"\0")
+    before = columns.index(1)
+    if max(before, len(columns) - before - len(inside)) > _EDGE_GAP * each + 1:
         return False
-    return "0" * int(_GAP * each + 2) not in inside
+    return bytes(int(_GAP * each + 2)) not in inside

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,7 +33,9 @@ from .unseen import HiddenWhy, Unseen, without_shadows
 MAX_CHARACTERS = 200_000
 #: Height in points of the tallest check box among the form fields.
 TALLEST_FIELD = 60.0
-_BREAKS = {0x0A, 0x0D}
+#: A word with the break right after the word, or a break on its own. PDFium gives 0 for a
+#: character without a code.
+_WORD_OR_BREAK = re.compile(r"(?P<word>[^\s\0]+)(?P<end>[\n\r]?)|[\n\r]")
 _GRID = 1_000_000
 #: Rows of a page in which words are looked up.
 _ROWS = 200
@@ -118,14 +121,14 @@ def read_layer(
     sight = Sight(textpage, shown, height, ink, sharp)
     placement = Placement(page)
     fonts = _Fonts(textpage)
+    tokens = _Tokens(textpage, placement, fonts)
     lines: list[list[RowToken]] = [[]]
     unseen: list[Unseen] = []
     doubted: list[tuple[list[RowToken], Unseen]] = []
     for word, start, end, breaks in _words(textpage, count):
         if clean(word):
             parts = [
-                _token(textpage, placement, fonts, part, first, last)
-                for part, first, last in fonts.parts(word, start, end)
+                tokens.of(part, first, last) for part, first, last in fonts.parts(word, start, end)
             ]
             whole = _whole(parts)
             why = sight.why_unseen(whole, start, parts[0].size)
@@ -229,23 +232,17 @@ def _words(textpage: pdfium.PdfTextPage, count: int) -> Iterator[tuple[str, int,
     """Yield (word, first character, last character, whether a line ends here)."""
     unicode_of, raw = pdf.FPDFText_GetUnicode, textpage.raw
     codes = [unicode_of(raw, index) for index in range(count)]
-    start: int | None = None
-    chars: list[str] = []
-    for index, code in enumerate([*codes, 0x0A]):
-        char = chr(code) if code < 0x110000 else "\ufffd"
-        if not (char.isspace() or code == 0):
-            start = index if start is None else start
-            chars.append(char)
-            continue
-        if start is not None:
-            yield _join_surrogates("".join(chars)), start, index - 1, code in _BREAKS
-            start, chars = None, []
-        elif code in _BREAKS:
-            yield "", index, index, True
+    text = "".join([chr(code) if code < 0x110000 else "\ufffd" for code in codes])
+    for found in _WORD_OR_BREAK.finditer(text + "\n"):
+        word, start = found["word"], found.start()
+        if word is None:
+            yield "", start, start, True
+        else:
+            yield _join_surrogates(word), start, start + len(word) - 1, bool(found["end"])
 
 
 def _join_surrogates(text: str) -> str:
-    if not any("\ud800" <= char <= "\udfff" for char in text):
+    if text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -312,34 +309,37 @@ class _Fonts:
         return self._fonts[address]
 
 
-def _token(
-    textpage: pdfium.PdfTextPage,
-    placement: Placement,
-    fonts: _Fonts,
-    word: str,
-    start: int,
-    end: int,
-) -> RowToken:
-    boxes = []
-    rectangle = pdf.FS_RECTF()
-    for index in {start, end}:
-        pdf.FPDFText_GetLooseCharBox(textpage, index, rectangle)
-        boxes.append(
-            placement.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+class _Tokens:
+    """Gives the words of a page their place and type."""
+
+    def __init__(self, textpage: pdfium.PdfTextPage, placement: Placement, fonts: _Fonts) -> None:
+        self._raw = textpage.raw
+        self._placement = placement
+        self._fonts = fonts
+        # PDFium writes its answers here. New memory for each word costs more than the answers.
+        self._rectangle = pdf.FS_RECTF()
+        self._x, self._y = ctypes.c_double(), ctypes.c_double()
+
+    def of(self, word: str, start: int, end: int) -> RowToken:
+        """Return the word of the characters from `start` to `end`."""
+        x0s, y0s, x1s, y1s = zip(*(self._box(index) for index in {start, end}), strict=True)
+        pdf.FPDFText_GetCharOrigin(self._raw, start, self._x, self._y)
+        size, bold, font = self._fonts.of(start)
+        return RowToken(
+            text=named(word, font),
+            x0=min(x0s),
+            y0=min(y0s),
+            x1=max(x1s),
+            y1=max(y1s),
+            origin=self._placement.point(self._x.value, self._y.value),
+            size=size,
+            bold=bold,
         )
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdf.FPDFText_GetCharOrigin(textpage, start, x, y)
-    size, bold, font = fonts.of(start)
-    return RowToken(
-        text=named(word, font),
-        x0=min(box[0] for box in boxes),
-        y0=min(box[1] for box in boxes),
-        x1=max(box[2] for box in boxes),
-        y1=max(box[3] for box in boxes),
-        origin=placement.point(x.value, y.value),
-        size=size,
-        bold=bold,
-    )
+
+    def _box(self, index: int) -> Fractions:
+        place = self._rectangle
+        pdf.FPDFText_GetLooseCharBox(self._raw, index, place)
+        return self._placement.box(place.left, place.bottom, place.right, place.top)
 
 
 def _whole(parts: Sequence[RowToken]) -> RowToken:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,18 @@ PROMPT_VERSION = "3"
 
 _FOLDER = Path(__file__).parent
 _HEAD = re.compile(r"^<<<TASK ([a-z_]+) ([0-9a-f]{8,64}) zones=(yes|no)>>>$", re.M)
+# The token of a marker is compared after the match: to compile a pattern for each token takes
+# longer than to read the prompt.
+_PAGE = re.compile(
+    r"^<<<PAGE (?P<token>[0-9a-f]{8,64}) (?P<page>\d+) (?P<start>\d+) (?P<role>own|context)"
+    r"(?: attached=(?P<attached>\d+))?>>>\n(?P<text>.*?)\n<<<END (?P=token)>>>$",
+    re.M | re.S,
+)
+_LISTED = re.compile(
+    r"\n<<<LIMITS (?P<token>[0-9a-f]{8,64}) (?P<limits>\{.*\})>>>\n<<<ENTITIES (?P=token)>>>\n"
+    r"(?P<facts>.*?)\n?<<<END (?P=token)>>>",
+    re.S,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,23 +124,18 @@ def read_prompt(prompt: str) -> Question:
     if head is None or task is None:
         raise ValueError("not a prompt of medproc")
     _, token, zones = head.groups()
-    found = re.finditer(
-        rf"^<<<PAGE {token} (\d+) (\d+) (own|context)(?: attached=(\d+))?>>>\n"
-        rf"(.*?)\n<<<END {token}>>>$",
-        prompt[head.end() :],
-        re.M | re.S,
-    )
+    body = prompt[head.end() :]
     slices = tuple(
         PageSlice(
-            page=int(m[1]),
-            start=int(m[2]),
-            context=m[3] == "context",
-            text=_without_numbers(m[5]) if task.has_line_numbers else m[5],
-            attached=int(m[4] or 0),
+            page=int(m["page"]),
+            start=int(m["start"]),
+            context=m["role"] == "context",
+            text=_without_numbers(m["text"]) if task.has_line_numbers else m["text"],
+            attached=int(m["attached"] or 0),
         )
-        for m in found
+        for m in _pages_of(body, token)
     )
-    facts, limits = _facts_of(prompt[head.end() :], token) if task.has_facts else ((), {})
+    facts, limits = _facts_of(body, token) if task.has_facts else ((), {})
     return Question(
         kind=task.name,
         item_token=token,
@@ -139,17 +146,25 @@ def read_prompt(prompt: str) -> Question:
     )
 
 
+def _pages_of(body: str, token: str) -> Iterator[re.Match[str]]:
+    """Yield the pages with the markers of this token. Other markers are words of a page."""
+    at = 0
+    while found := _PAGE.search(body, at):
+        if found["token"] == token:
+            yield found
+            at = found.end()
+        else:
+            at = found.start() + 1
+
+
 def _facts_of(body: str, token: str) -> tuple[tuple[EntityFacts, ...], Mapping[str, int]]:
     """Return the entities and the limits that `_listed` wrote."""
-    found = re.match(
-        rf"\n<<<LIMITS {token} (\{{.*\}})>>>\n<<<ENTITIES {token}>>>\n(.*?)\n?<<<END {token}>>>",
-        body,
-        re.S,
-    )
-    if found is None:
+    found = _LISTED.match(body)
+    if found is None or found["token"] != token:
         raise ValueError("not a prompt of medproc: the list of entities is missing")
-    lines = [line for line in found[2].split("\n") if line]
-    return tuple(EntityFacts.of_json(json.loads(line)) for line in lines), json.loads(found[1])
+    lines = [line for line in found["facts"].split("\n") if line]
+    limits: Mapping[str, int] = json.loads(found["limits"])
+    return tuple(EntityFacts.of_json(json.loads(line)) for line in lines), limits
 
 
 def estimate_tokens(text: str) -> int:

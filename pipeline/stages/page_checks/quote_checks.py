@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
 from functools import lru_cache
+from typing import Protocol
 
 from pipeline.clinical.date_forms import DATE_FORM, DateOrder, date_at
 from pipeline.clinical.medications import sig_forms
@@ -44,6 +45,19 @@ _MAY_BE_STRUCK = ("name", "previous_dose")
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
+class QuotedEntity(Protocol):
+    """What the check of one attribute reads of its entity."""
+
+    @property
+    def category(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def value(self) -> str | None: ...
+    @property
+    def reference_range(self) -> str | None: ...
+
+
 def not_in_quote(entity: FoundEntity, shown: QuotedText) -> Iterator[str]:
     """Yield the names of the attributes that the page does not show beside the quote."""
     standing = shown if entity.status == "entered_in_error" else _without_struck(shown)
@@ -54,6 +68,12 @@ def not_in_quote(entity: FoundEntity, shown: QuotedText) -> Iterator[str]:
             yield attribute
 
 
+def is_in_quote(attribute: str, said: str, entity: QuotedEntity, shown: QuotedText) -> bool:
+    """Return whether the page shows one attribute beside the quote of an entity without error."""
+    text = shown if attribute in _MAY_BE_STRUCK else _without_struck(shown)
+    return _CHECKS[attribute](said, entity, text)
+
+
 def _without_struck(shown: QuotedText) -> QuotedText:
     """Leave out the struck-through words: they state nothing that holds."""
     if "~~" not in shown.quote and "~~" not in shown.row:
@@ -62,7 +82,7 @@ def _without_struck(shown: QuotedText) -> QuotedText:
     return replace(shown, quote=quote, row=row)
 
 
-def _name(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _name(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     where = [shown.quote]
     if entity.category in _MEASURED:
         where += [shown.row, *shown.headings]
@@ -71,7 +91,7 @@ def _name(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     return any(quoted_names.is_named(reported, text, entity.category) for text in where)
 
 
-def _value(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _value(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     wanted = fold(reported)
     in_quote = _figures_of(shown.quote, entity)
     if _PART.search(entity.name):
@@ -82,14 +102,14 @@ def _value(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     return not re.search(r"\d", in_quote) and occurs(wanted, _figures_of(shown.row, entity))
 
 
-def _figures_of(printed: str, entity: FoundEntity) -> str:
+def _figures_of(printed: str, entity: QuotedEntity) -> str:
     """Return folded text without the name and the reference range: their figures are no value."""
     text = fold(re.sub(re.escape(entity.name), " ", printed, flags=re.I))
     found = next(places(fold(entity.reference_range or ""), text), None)
     return text if found is None else text[: found[0]] + " " + text[found[1] :]
 
 
-def _unit(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _unit(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     wanted = fold(reported)
     # Most quotes hold value and unit, so the row is folded only if the quote proves nothing.
     for text in map(fold, (shown.quote, f"{shown.quote} {shown.row}")):
@@ -111,14 +131,14 @@ def _is_next(wanted: str, rest: str) -> bool:
     return rest.startswith(wanted) and not re.match(r"[a-z0-9/^*]", rest[len(wanted) :])
 
 
-def _dose(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _dose(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     wanted = fold(reported)
     if occurs(wanted, fold(shown.quote)):
         return True
     return not DOSE.search(" ".join(shown.quote.split())) and occurs(wanted, fold(shown.row))
 
 
-def _frequency(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _frequency(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     in_quote = sig_forms.frequencies(shown.quote)
     text = shown.quote if in_quote else f"{shown.quote} {shown.row}"
     found = in_quote or sig_forms.frequencies(shown.row)
@@ -126,7 +146,7 @@ def _frequency(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     return sig_forms.same_frequency(reported, found) and sig_forms.extra_words(reported) <= words
 
 
-def _route(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _route(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     wanted = sig_forms.route_of(reported)
     in_quote = sig_forms.routes(shown.quote)
     return wanted in (in_quote or sig_forms.routes(shown.row)) or occurs(
@@ -134,18 +154,18 @@ def _route(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     )
 
 
-def _flag(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _flag(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     return any(
         occurs(fold(reported), fold(text)) or flag_forms.flag_of(reported) in flag_forms.flags(text)
         for text in (shown.quote, shown.row)
     )
 
 
-def _range(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _range(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     return any(occurs(fold(reported), fold(text)) for text in (shown.quote, shown.row))
 
 
-def _reaction(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _reaction(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     # A quote of more than the name states the reaction; the rest of a list is of other allergens.
     is_bare = shown.quote.casefold().split() == entity.name.casefold().split()
     text = f"{shown.quote} {shown.row}" if is_bare else shown.quote
@@ -156,7 +176,7 @@ def _reaction(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
     )
 
 
-def _date(reported: str, entity: FoundEntity, shown: QuotedText) -> bool:
+def _date(reported: str, entity: QuotedEntity, shown: QuotedText) -> bool:
     texts = (shown.quote, shown.row, *shown.headings)
     m = _ISO.fullmatch(reported.strip())
     if m is None:
@@ -199,7 +219,7 @@ def _months(text: str) -> set[tuple[str, int]]:
     return found | {(day[:4], int(day[5:7])) for day in _days(text)}
 
 
-_CHECKS: dict[str, Callable[[str, FoundEntity, QuotedText], bool]] = {
+_CHECKS: dict[str, Callable[[str, QuotedEntity, QuotedText], bool]] = {
     "name": _name,
     "value": _value,
     "unit": _unit,

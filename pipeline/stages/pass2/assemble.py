@@ -62,7 +62,8 @@ def enriched(
             if reads_again:
                 second = answer_about(facts, evidence, chosen)
             found = grounded(facts, reply, second, evidence, chosen)
-        coded = replace(facts, code=found.code.token if found.code else None)
+        token = found.code.token if found.code else None
+        coded = facts if facts.code == token else replace(facts, code=token)
         built = structured(
             replace(
                 found.printed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 from pipeline.clinical import condition_words
 from pipeline.clinical.condition_reading import is_of_patient, read_condition, statuses_of
@@ -19,9 +19,9 @@ from pipeline.clinical.page_text.rows import QuotedText
 from pipeline.clinical.page_text.spellings import fold, occurs, places
 from pipeline.providers.local.enrichment.code_choice import choose
 from pipeline.providers.local.text.tokens import normal
-from pipeline.providers.schemas import FoundAttributes, FoundEntity
+from pipeline.providers.schemas import FoundAttributes
 from pipeline.stages.page_checks import flag_forms, quoted_names
-from pipeline.stages.page_checks.quote_checks import not_in_quote
+from pipeline.stages.page_checks.quote_checks import is_in_quote
 
 _CONDITIONS = ("condition", "symptom")
 _OF_PASS1 = (
@@ -29,6 +29,15 @@ _OF_PASS1 = (
     "reaction",
 )  # fmt: skip
 Check = Callable[[str, EntityFacts, Evidence], bool]
+
+
+class _Asked(NamedTuple):
+    """An entity of Pass 1 with the value and the range of a reply."""
+
+    category: str
+    name: str
+    value: str | None
+    reference_range: str | None
 
 
 def is_shown(name: str, reply: FoundAttributes, facts: EntityFacts, evidence: Evidence) -> bool:
@@ -43,18 +52,15 @@ def is_shown(name: str, reply: FoundAttributes, facts: EntityFacts, evidence: Ev
 def _is_in_quote(name: str, reply: FoundAttributes, facts: EntityFacts, evidence: Evidence) -> bool:
     """Return whether the check of Pass 1 finds an attribute beside the quote."""
     shown = evidence.shown or QuotedText(quote=evidence.quote, row="", headings=())
-    values: dict[str, Any] = {
-        "quote": facts.quote,
-        "page": facts.page,
-        "category": facts.category,
-        "name": facts.name,
-        "value": reply.value or facts.value,
-        "reference_range": reply.reference_range or facts.reference_range,
-    }
-    values[name] = getattr(reply, name)
+    said = getattr(reply, name)
     # Pass 1 has validated the entity; only the attribute is new.
-    entity = FoundEntity.model_construct(**values)
-    return name not in not_in_quote(entity, shown)
+    entity = _Asked(
+        category=facts.category,
+        name=facts.name,
+        value=reply.value or facts.value,
+        reference_range=reply.reference_range or facts.reference_range,
+    )
+    return not said or is_in_quote(name, said, entity, shown)
 
 
 def _beside(evidence: Evidence) -> str:

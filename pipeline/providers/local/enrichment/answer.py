@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from pipeline.clinical.evidence import Evidence, evidence_of
 from pipeline.clinical.facts import EntityFacts
-from pipeline.providers.local.enrichment.code_choice import AskedEntity, CodeChoice, choose
+from pipeline.providers.local.enrichment.code_choice import AskedEntity, CodeChoice, choice_of
 from pipeline.providers.prompts import Question
 from pipeline.providers.schemas import EnrichmentReply, FoundAttributes
 
@@ -53,8 +53,9 @@ def answer_about(
 
     The caller must not change the answer: a later question about the same entity gets it too.
     """
-    code = (chosen or choose(facts, evidence)).code
-    return _answer(AskedEntity(facts, evidence), code and code.token)
+    asked = AskedEntity(facts, evidence)
+    code = (chosen or choice_of(asked)).code
+    return _answer(asked, code and code.token)
 
 
 # The engine answers about each entity of a zone, and then the checks of its reply ask again.

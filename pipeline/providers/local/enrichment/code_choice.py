@@ -66,12 +66,13 @@ def choose(facts: EntityFacts, evidence: Evidence) -> CodeChoice:
 
     Codes of different systems do not compete: the shortlist's order decides between the systems.
     """
-    return _choose(AskedEntity(facts, evidence))
+    return choice_of(AskedEntity(facts, evidence))
 
 
 # The local engine asks about each entity of a zone, and then the checks of its reply ask.
 @lru_cache(maxsize=256)
-def _choose(asked: AskedEntity) -> CodeChoice:
+def choice_of(asked: AskedEntity) -> CodeChoice:
+    """Return the one code that the text supports for an entity that is asked about again."""
     facts, evidence = asked.facts, asked.evidence
     fit = _FITS.get(facts.category)
     if fit is None or not facts.candidates:
@@ -111,7 +112,7 @@ def _is_outdone(chosen: Candidate, mention: MentionToCode) -> bool:
     if mention.facts.category not in ("condition", "symptom", "procedure"):
         return False
     return any(
-        condition_codes.prints_any(condition_codes.extra_words(other, chosen), mention.evidence)
+        condition_codes.prints_any(condition_codes.extra_words(other, chosen), mention)
         for other in mention.facts.candidates
         if other.system == chosen.system
     )

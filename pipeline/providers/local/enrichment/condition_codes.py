@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.clinical.evidence import Evidence
 from pipeline.clinical.facts import Candidate, EntityFacts
 from pipeline.providers.local.enrichment.mention_to_code import (
     DENIED,
@@ -280,11 +279,9 @@ def extra_words(other: Candidate, chosen: Candidate) -> frozenset[str]:
     return more - less if more > less else frozenset()
 
 
-def prints_any(words: frozenset[str], evidence: Evidence) -> bool:
+def prints_any(words: frozenset[str], mention: MentionToCode) -> bool:
     """Return whether the passage of an entity prints all of these words, outside a denial."""
-    return bool(words) and words <= words_of(DENIED.sub(" ", evidence.passage)) | words_of(
-        expanded(evidence.passage)
-    )
+    return bool(words) and words <= mention.around
 
 
 @lru_cache(maxsize=16_384)

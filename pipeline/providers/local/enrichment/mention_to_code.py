@@ -104,6 +104,12 @@ class MentionToCode:
         return words_of(DENIED.sub(" ", self._sentence))
 
     @cached_property
+    def around(self) -> frozenset[str]:
+        """The words of the passage that the text does not deny, and those of its abbreviations."""
+        passage = self.evidence.passage
+        return words_of(DENIED.sub(" ", passage)) | words_of(expanded(passage))
+
+    @cached_property
     def ahead(self) -> tuple[str, ...]:
         """The last words in front of the mention that no sign and no conjunction parts."""
         parts = re.split(r"[,;:.()\n\t#]|\band\b|\bwith\b|\d[.)]", self.evidence.before)
