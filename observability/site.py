@@ -58,6 +58,14 @@ class ConsoleSite(AdminSite):
             response["Retry-After"] = str(wait_s)
         return response
 
+    def logout(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Log the user out, and let the browser delete what it has kept of the pages."""
+        response = super().logout(request, extra_context)
+        response["Clear-Site-Data"] = '"cache", "storage"'
+        return response
+
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:

@@ -66,6 +66,17 @@ def test_requests_keep_a_session_alive_to_its_longest_time() -> None:
     assert client.get(PAGE).status_code == 302
 
 
+def test_a_log_out_deletes_the_session_and_what_the_browser_has_kept() -> None:
+    client = client_of(Role.VIEWER)
+    key = client.session.session_key
+
+    ended = client.post("/admin/logout/")
+
+    assert ended["Clear-Site-Data"] == '"cache", "storage"'
+    client.cookies["sessionid"] = key
+    assert client.get(PAGE).status_code == 302
+
+
 def test_a_session_without_a_beginning_has_ended() -> None:
     client = client_of(Role.VIEWER)
     session = client.session

@@ -308,3 +308,26 @@ def source_of(name: str) -> str:
     """Return the source of a module that the architecture page names."""
     roots = [PROJECT_ROOT / root for root in ("pipeline", "")]
     return next(root / name for root in roots if (root / name).is_file()).read_text("utf-8")
+
+
+ASVS = {
+    "5.1": 1, "5.2": 3, "5.3": 2, "5.4": 3, "6.1": 3, "6.2": 12, "6.3": 4, "6.4": 4, "6.5": 5,
+    "6.6": 3, "6.8": 4, "7.1": 3, "7.2": 4, "7.3": 2, "7.4": 5, "7.5": 2, "7.6": 2, "14.1": 2,
+    "14.2": 4, "14.3": 3, "16.1": 1, "16.2": 5, "16.3": 4, "16.4": 3, "16.5": 3,
+}  # fmt: skip
+"""Requirements of levels 1 and 2 by section, in OWASP ASVS 5.0. They come first in a section."""
+
+
+def test_security_answers_every_requirement_of_the_standard() -> None:
+    answered = []
+    for number, (state, how) in (
+        (number, cells) for number, cells in rows("security.md").items() if number[0].isdigit()
+    ):
+        first, _, last = number.partition(" to ")
+        section, _, begins = first.rpartition(".")
+        ends = (last or first).rpartition(".")[2]
+        answered += [f"{section}.{each}" for each in range(int(begins), int(ends) + 1)]
+        assert state in {"met", "open", "not applicable"}, number
+        assert how, number
+
+    assert answered == [f"{name}.{n}" for name, most in ASVS.items() for n in range(1, most + 1)]
