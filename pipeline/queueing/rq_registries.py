@@ -18,7 +18,14 @@ from rq.executions import WORKER_EXECUTIONS_KEY_TEMPLATE, ExecutionRegistry
 from rq.job import Job
 from rq.registry import FailedJobRegistry, StartedJobRegistry
 
-from pipeline.queueing.queues import FAILURE_TTL_S, QUEUES, SILENT_S, StepQueue, producer
+from pipeline.queueing.queues import (
+    ALL_QUEUES,
+    FAILURE_TTL_S,
+    QUEUES,
+    SILENT_S,
+    StepQueue,
+    producer,
+)
 
 LOOK_LIMIT = 20_000
 """Entries of a queue that one read covers, from its front."""
@@ -101,7 +108,7 @@ def forget(job_ids: Iterable[UUID]) -> None:
             pipe.execute()
 
 
-def clean(queues: Iterable[str] = QUEUES) -> int:
+def clean(queues: Iterable[str] = ALL_QUEUES) -> int:
     """Remove executions of lost workers and failed entries without a hash; count them.
 
     An entry without its hash is no error; it is removed and the next one follows.

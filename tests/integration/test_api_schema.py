@@ -15,7 +15,10 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from api.middleware import OPENAPI_PATH
+from api.models import WebhookEndpoint
 from api.v1 import api
+from api.webhooks.endpoints import endpoint_create
+from api.webhooks.events import WebhookEvent
 from pipeline.models import ShellFile
 from tests.support.api_clients import RECORDS, ApiProgram, a_program
 from tests.support.rows import a_job
@@ -43,10 +46,13 @@ EXAMPLES = 12
 
 @pytest.fixture(scope="module")
 def program(module_db: str) -> ApiProgram:
-    """Provide a client with a record."""
+    """Provide a client with a record and a webhook."""
     program = a_program()
     a_job()
     ShellFile.objects.update(owner=program.owner)
+    endpoint_create(
+        program.api_client, "https://hooks.example.org", [WebhookEvent.RECORD_DEAD], "a test"
+    )
     return program
 
 
@@ -59,7 +65,7 @@ def test_the_text_needs_no_token_and_names_what_each_operation_needs(program: Ap
     operations = [each for path in text["paths"].values() for each in path.values()]
 
     assert text["openapi"].startswith("3.1")
-    assert len(operations) == 10
+    assert len(operations) == 19
     for operation in operations:
         assert operation["security"] == [{"BearerToken": []}]
         assert {"401", "403", "429", "500", "503"} < set(operation["responses"])
@@ -84,6 +90,10 @@ def test_the_openapi_text_names_every_answer(case: Any, program: ApiProgram) -> 
         own = str(ShellFile.objects.values_list("id", flat=True)[0])
         if str(case.path_parameters.get("record_id", "")).startswith(("0", "8")):
             case.path_parameters["record_id"] = own
+
+    if case.path_parameters and str(case.path_parameters.get("webhook_id", "")).startswith("0"):
+        oldest = WebhookEndpoint.objects.order_by("created_at").first()
+        case.path_parameters["webhook_id"] = str(oldest and oldest.id)
 
     # The text cannot say which bytes are a record, or which words are a cursor or a reason.
     is_opaque = case.method == "POST" or "cursor" in (case.query or {})
