@@ -14,10 +14,12 @@ _BULLET = re.compile(
 )
 _LABEL = re.compile(r"[ ]*[A-Z][A-Za-z/&() .'’-]{0,40}:")
 _STOP = re.compile(
+    # Few characters can end a sentence, so the others are passed over first.
+    r"(?=[.!?;])(?:"
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bvs)(?<!\bNo)(?<!\be\.g)(?<!\bi\.e)(?<!\b[A-Z]\.[A-Z])"
     r"(?:[.!]|(?<=\S)\?)(?!(?<=[a-z]\.[a-z]\.)[ ]*[-–(\[])"
     r"(?=[\"')\]]*(?:[ ]+[\"'(]?[A-Z0-9#*+-]|[ ]{2,}|\n|$))"
-    r"|(?<=\S)[!?](?=[A-Z])|;"
+    r"|(?<=\S)[!?](?=[A-Z])|;)"
 )
 _ROW = re.compile(
     (

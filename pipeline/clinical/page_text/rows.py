@@ -81,17 +81,27 @@ def headings_above(text: str, span: Span) -> tuple[str, ...]:
 # Each entity of a row asks, and so does each check of an entity.
 @lru_cache(maxsize=1_024)
 def _headings_above(text: str, at: int) -> tuple[str, ...]:
-    lines = _lines(text)[0]
+    lines, plain = _lines(text)[0], _without_figures(text)
     found: list[str] = []
     for above in range(at - 1, max(-1, at - _REACH), -1):
         words = lines[above].text
         if not words.strip():
             break
-        if not _FIGURE.search(_DAY.sub("", _IN_PARENTHESES.sub("", words))):
+        if plain[above]:
             found.append(words)
             if len(found) == _HEADINGS:
                 break
     return tuple(found)
+
+
+# The rows of a table have the same lines above them.
+@lru_cache(maxsize=64)
+def _without_figures(text: str) -> list[bool]:
+    """Return for each line of a page whether no figure but a day or a remark is in the line."""
+    return [
+        _FIGURE.search(_DAY.sub("", _IN_PARENTHESES.sub("", line.text))) is None
+        for line in _lines(text)[0]
+    ]
 
 
 def _column(heading: str, row: PrintedLine, span: Span) -> str:

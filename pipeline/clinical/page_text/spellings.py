@@ -83,11 +83,17 @@ UNIT_SPELLINGS: dict[str, tuple[str, ...]] = {
 """Canonical unit → its other spellings, in lower case."""
 
 _CANONICAL = {other: unit for unit, others in UNIT_SPELLINGS.items() for other in others}
+_BY_LETTER = {
+    first: sorted((each[1:] for each in _CANONICAL if each[0] == first), key=len, reverse=True)
+    for first in sorted({each[0] for each in _CANONICAL})
+}
+"""The first letter of spellings → the rest of each, longer rests first."""
+# At most places no spelling begins with the letter, and then no spelling is tried.
 _SPELLED = re.compile(
-    r"(?<![a-z0-9^/°])(?<!\d\.)(?:"
-    + "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
-    + r")(?![a-z0-9^])|(?<=/)(?:"
-    + "|".join(sorted(map(re.escape, _CANONICAL), key=len, reverse=True))
+    r"(?:(?<![a-z0-9^/°])(?<!\d\.)|(?<=/))(?:"
+    + "|".join(
+        f"{first}(?:{'|'.join(map(re.escape, rests))})" for first, rests in _BY_LETTER.items()
+    )
     + r")(?![a-z0-9^])"
 )
 _WORDS = re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b")
@@ -101,40 +107,43 @@ _COMPARATORS: tuple[tuple[re.Pattern[str], str], ...] = (
 """A comparator in words is the same comparator."""
 _LONE = r"(?<![a-z]\d)(?<![a-z]\d\d)"
 """Not behind the figure of a name: `SpO2: 96` is no ratio and `B12 - 450` is no range."""
-_STEPS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"-+>|=+>|→"), " ; "),
-    (re.compile(r"(?<![\d.,])(\d{1,3})\.(\d{3}),(\d+)(?![\d.,])"), r"\1\2.\3"),
-    (re.compile(r"(?<=\d),(?=\d{3}(?!\d))"), ""),
-    (re.compile(r"(?<=\d),(?=\d)"), "."),
-    (re.compile(r"(?<![\w.])\.(?=\d)"), "0."),
-    (re.compile(r"(?<![\d./])(\d+) ?(?:and )?1/2(?![\d/])"), r"\1.5"),
-    (re.compile(r"(?<![\d./])1/2(?![\d/])"), "0.5"),
-    (re.compile(r"\b0\.5 (?:of )?(?:an?|the) "), "0.5 "),
-    (re.compile(r"(?<![\d./])1/4(?![\d/])"), "0.25"),
-    (re.compile(r"([<>]=?) +(?=\d)"), r"\1"),
-    (re.compile(r"(?<=\d) over (?=\d)"), "/"),
-    (re.compile(r"(\bfrom [<>]?=?\d[\d.]*) to "), r"\1 ; "),
-    (re.compile(rf"{_LONE}(?<=\d) ?/ ?(?=\d)"), "/"),
-    (re.compile(r"(?<![\w.-])1 ?: ?(?=\d)"), "1:"),
-    (re.compile(rf"{_LONE}(?<=\d) ?(?:-|\bto\b) ?(?=\d)"), "-"),
+_STEPS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    ("", re.compile(r"-+>|=+>|→"), " ; "),
+    (",", re.compile(r"(?<![\d.,])(\d{1,3})\.(\d{3}),(\d+)(?![\d.,])"), r"\1\2.\3"),
+    (",", re.compile(r"(?<=\d),(?=\d{3}(?!\d))"), ""),
+    (",", re.compile(r"(?<=\d),(?=\d)"), "."),
+    (".", re.compile(r"(?<![\w.])\.(?=\d)"), "0."),
+    ("1/2", re.compile(r"(?<![\d./])(\d+) ?(?:and )?1/2(?![\d/])"), r"\1.5"),
+    ("1/2", re.compile(r"(?<![\d./])1/2(?![\d/])"), "0.5"),
+    ("0.5 ", re.compile(r"\b0\.5 (?:of )?(?:an?|the) "), "0.5 "),
+    ("1/4", re.compile(r"(?<![\d./])1/4(?![\d/])"), "0.25"),
+    ("", re.compile(r"([<>]=?) +(?=\d)"), r"\1"),
+    (" over ", re.compile(r"(?<=\d) over (?=\d)"), "/"),
+    ("from ", re.compile(r"(\bfrom [<>]?=?\d[\d.]*) to "), r"\1 ; "),
+    ("/", re.compile(rf"{_LONE}(?<=\d) ?/ ?(?=\d)"), "/"),
+    (":", re.compile(r"(?<![\w.-])1 ?: ?(?=\d)"), "1:"),
+    ("", re.compile(rf"{_LONE}(?<=\d) ?(?:-|\bto\b) ?(?=\d)"), "-"),
     (
+        "10",
         re.compile(
             r"(?:\bx ?)?(?<![\d.])10 ?(?:\^|\*\*?|e)? ?\(?(3|6|9|12)\)?(?= ?/ ?(?:[u]|mc)?l)"
         ),
         r"10^\1",
     ),
     # A raised sign behind a figure marks a footnote, unless the figure is a power of ten.
-    (re.compile(r"(?<!(?<![\d.])10)(?<=\d)\^(?=[a-z0-9](?![a-z0-9]))"), " ^"),
-    (re.compile(r"(?<![a-z])(?:k|th|thou|thousand)(?=/(?:u|mc)l|/mm)"), "10^3"),
-    (re.compile(r"[°º] ?(?=[fc]\b)"), "°"),
-    (re.compile(r"(?<=\d)-(?=[a-z])"), " "),
-    (re.compile(r"(?<=\d)(?=[a-z%°])"), " "),
-    (re.compile(r"(?<=[a-z0-9%])[ ]?/[ ]?(?=[a-z])"), "/"),
-    (re.compile(r"\b(ug|mg|mcg|g|u|units?|meq|ml) per (?=[a-z\d])"), r"\1/"),
-    (re.compile(r"~~|[()\[\]|*]"), " "),
+    ("^", re.compile(r"(?<!(?<![\d.])10)(?<=\d)\^(?=[a-z0-9](?![a-z0-9]))"), " ^"),
+    ("/", re.compile(r"(?<![a-z])(?:k|th|thou|thousand)(?=/(?:u|mc)l|/mm)"), "10^3"),
+    ("", re.compile(r"[°º] ?(?=[fc]\b)"), "°"),
+    ("-", re.compile(r"(?<=\d)-(?=[a-z])"), " "),
+    ("", re.compile(r"(?<=\d)(?=[a-z%°])"), " "),
+    ("/", re.compile(r"(?<=[a-z0-9%])[ ]?/[ ]?(?=[a-z])"), "/"),
+    (" per ", re.compile(r"\b(ug|mg|mcg|g|u|units?|meq|ml) per (?=[a-z\d])"), r"\1/"),
+    ("", re.compile(r"~~|[()\[\]|*]"), " "),
 )
 """Figures: an arrow is no comparator; a comma groups thousands before three digits, and is a
-decimal comma otherwise; `.5` is `0.5`; blanks inside a range, a ratio or a power mean nothing."""
+decimal comma otherwise; `.5` is `0.5`; blanks inside a range, a ratio or a power mean nothing.
+
+The first text of a step is part of all that its pattern matches: most texts need few steps."""
 _BLANKS = re.compile(r"[ ]*\t[ \t]*|  +")
 
 
@@ -145,10 +154,12 @@ def fold(text: str) -> str:
     if len(found) > 3:
         for pattern, sign in _COMPARATORS:
             found = pattern.sub(sign, found)
-        found = _HALVES.sub(lambda m: "1.5" if m["more"] else "0.5", found)
+        if "half" in found:
+            found = _HALVES.sub(lambda m: "1.5" if m["more"] else "0.5", found)
         found = _WORDS.sub(lambda m: NUMBER_WORDS[m.group()], found)
-    for pattern, form in _STEPS:
-        found = pattern.sub(form, found)
+    for needed, pattern, form in _STEPS:
+        if needed in found:
+            found = pattern.sub(form, found)
     found = _SPELLED.sub(lambda m: _CANONICAL[m.group()], found)
     return _BLANKS.sub(lambda m: "\t" if "\t" in m.group() else " ", found).strip()
 

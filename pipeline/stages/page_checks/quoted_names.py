@@ -122,20 +122,17 @@ def _phrase(text: str) -> str:
     return " ".join(normal(m) for m in re.findall(r"[^\W_]+[+]?", text))
 
 
-_SALTS = tuple(
-    (re.compile(rf"\b{short}\b", re.I), word)
-    for short, word in (("succ", "succinate"), ("tart", "tartrate"), ("HCl", "hydrochloride"))
-)
+_SALTS = {"succ": "succinate", "tart": "tartrate", "hcl": "hydrochloride"}
 """A drug's salt is printed in full or in its usual short form."""
+_SALT = re.compile(rf"\b(?:{'|'.join(_SALTS)})\b", re.I)
 
 
 def _words(text: str) -> frozenset[str]:
     """Return the words of a text; a word divided at a line's end also counts whole."""
-    for short, word in _SALTS:
-        text = short.sub(word, text)
+    text = _SALT.sub(lambda m: _SALTS[m.group().casefold()], text)
     whole = re.sub(r"(?<=\w)[-‐]\s*\n\s*(?=\w)", "", text)
-    found = {normal(m) for m in re.findall(r"[^\W_]+(?:['’]s)?", f"{text} {whole}")}
-    return frozenset(found)
+    both = text if whole == text else f"{text} {whole}"
+    return frozenset(normal(m) for m in re.findall(r"[^\W_]+(?:['’]s)?", both))
 
 
 _KINDS = (frozenset({"condition", "symptom"}), frozenset({"medication", "allergy"}))

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from pipeline.providers.local.names.word_lists import rows
-from pipeline.providers.local.text.tokens import Token, is_word, tokenize
+from pipeline.providers.local.text.tokens import Token, first_norm, is_word, tokenize
 
 _END = ""
 
@@ -62,8 +62,12 @@ def find_analytes(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Analyte]]
 
 def known_name(text: str, begin: int) -> int | None:
     """Return the end of the analyte name that starts at `begin`; None if there is none."""
-    tokens = tokenize(text[begin : begin + 80])
-    found = _longest(tokens, 0) if tokens else None
+    near = text[begin : begin + 80]
+    # Most words begin no name, so the words behind such a word are not read.
+    if first_norm(near) not in analytes():
+        return None
+    tokens = tokenize(near)
+    found = _longest(tokens, 0)
     return begin + tokens[found[0] - 1].end if found else None
 
 

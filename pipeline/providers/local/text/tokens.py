@@ -47,6 +47,12 @@ def tokenize(text: str) -> list[Token]:
     ]
 
 
+def first_norm(text: str) -> str | None:
+    """Return the normal form of the first token of `text`; None without tokens."""
+    m = _WORD.search(text)
+    return normal(m.group()) if m else None
+
+
 def is_word(token: Token) -> bool:
     """Return whether a token is a word or number, not a sign."""
     return token.text[0].isalnum()
