@@ -261,8 +261,9 @@ OTHERS = frozenset(
 
 OF_THE_API = frozenset(
     {
-        "api-root", "api_root", "api_unknown", "cancel", "drill_down", "entities", "export",
-        "listed", "openapi-json", "record", "results", "retry", "submit",
+        "api-root", "api_root", "api_unknown", "cancel", "create", "delete", "deliveries",
+        "drill_down", "enable", "entities", "export", "listed", "one", "openapi-json", "ping",
+        "record", "replay", "results", "retry", "rotate", "submit",
     }
 )  # fmt: skip
 """The URLs of the HTTP API, which opens for tokens and for no user: `test_api_access.py`."""
