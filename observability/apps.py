@@ -15,9 +15,10 @@ class ObservabilityConfig(AppConfig):
     verbose_name = "Observability"
 
     def ready(self) -> None:
-        """Connect the signals that audit changes of users and groups, and register the checks."""
-        # Both register their functions at import.
+        """Connect the signals that audit changes of users and date log-ins; register the checks."""
+        # Each module registers its functions at import.
         from observability.audit import checks, signals  # noqa: F401
+        from observability.entry import sessions  # noqa: F401
 
 
 class ConsoleAdminConfig(admin.AdminConfig):

@@ -7,7 +7,7 @@ the emulator as its service. The tests of a module share its pools.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -56,18 +56,26 @@ def start_pool(
     """Provide a function that starts `rqworker-pool` on the module's database.
 
     `start_pool(CALL_DEADLINE_S=80, grace_s=60)` changes settings; the defaults are in `PATIENT`.
+    `command` starts another command instead, such as the scheduler.
     """
     started: list[WorkerCommand] = []
 
-    def start(*arguments: str, grace_s: float = 600.0, **settings: Any) -> WorkerCommand:
+    def start(
+        *arguments: str,
+        command: str = "rqworker-pool",
+        grace_s: float = 600.0,
+        environment: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> WorkerCommand:
         started.append(
             step_worker_fixture.start(
                 tmp_path_factory.mktemp("pool"),
                 "",
-                "rqworker-pool",
+                command,
                 *arguments,
                 grace_s=grace_s,
                 settings={**PATIENT, **settings},
+                environment=environment,
             )
         )
         return started[-1]

@@ -11,6 +11,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,9 @@ def _command(order: dict[str, Any], folder: Path) -> int:
     for stream in (1, 2):
         os.dup2(log, stream)
     os.environ.update(STEP_DOES=order["does"], STEP_SEEN=str(folder / "seen.jsonl"))
+    os.environ.update(order["environment"])
+    # The parent may have looked up its folder already.
+    tempfile.tempdir = None
     from django.conf import settings
     from django.core.management import execute_from_command_line
     from django.db import connection

@@ -147,6 +147,7 @@ class WorkerFixture:
         file_bytes: int | None = None,
         pool: bool = False,
         settings: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> WorkerCommand:
         """Start a command whose steps behave as `jobs.BEHAVIOURS[does]`.
 
@@ -163,6 +164,7 @@ class WorkerFixture:
             "file_bytes": file_bytes,
             "pool": pool,
             "settings": dict(settings or {}),
+            "environment": dict(environment or {}),
         }
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
