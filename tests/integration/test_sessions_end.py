@@ -73,7 +73,7 @@ def test_a_log_out_deletes_the_session_and_what_the_browser_has_kept() -> None:
     ended = client.post("/admin/logout/")
 
     assert ended["Clear-Site-Data"] == '"cache", "storage"'
-    client.cookies["sessionid"] = key
+    client.cookies["sessionid"] = str(key)
     assert client.get(PAGE).status_code == 302
 
 

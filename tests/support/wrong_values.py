@@ -153,6 +153,10 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
         "SECRET_KEY": NOT_SECRETS,
         "SKIPPED_PASSES": (*NOT_NAMES, "pages", "pass05", "pass3,pass4", "PASS3"),
         "TRUSTED_PROXIES": NOT_NETWORKS,
+        "WEBHOOK_ALLOWED_HOSTS": (
+            *(value for value in NOT_HOSTS if value.strip(", ")),
+            *("*", ".hunter2.org", "*.hunter2.org", "hunter2.org,*"),
+        ),
         "WORKER_ID": (*NOT_NAMES, "hunter2/x"),
     }
     if variable == "MEDPROC_DATA_DIR":
