@@ -283,7 +283,7 @@ class Asker:
 
         @contextmanager
         def planted(word: str) -> Iterator[None]:
-            # No page about an error echoes anything; this page stands for one that would.
+            # No page about an error repeats a word, so the page of the search plays such a page.
             page = self.ask("GET", f"/admin/search/?q={word}", log_in)
             page.status = 400
             yield
