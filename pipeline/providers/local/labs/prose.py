@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipeline.providers.local.labs.analytes import Analyte
+from pipeline.providers.local.labs.brackets import speaks_of_another
 from pipeline.providers.local.labs.dated_values import (
     DatedValue,
     SeriesDates,
@@ -203,7 +204,8 @@ _MODAL = re.compile(
 """Behind a bound: the bound is a threshold."""
 _EARLIER_BEFORE = re.compile(
     r"\b(?:previous|prior|baseline|old|former|outside|past|pre-?(?:op|operative|admission"
-    r"|transfusion)|earlier)[ ]+(?:serum[ ]|blood[ ]|known[ ]|recorded[ ])?$"
+    r"|transfusion)|earlier|nadir|peak(?:ed)?|lowest|highest)[ ]+(?:serum[ ]|blood[ ]|known[ ]"
+    r"|recorded[ ]|measured[ ])?$"
     r"|\b(?:previous|prior|baseline|last[ ](?:year|month))(?:'s)?[ ]+(?:\w+[ ]){0,2}$",
     re.I,
 )
@@ -223,6 +225,7 @@ _EARLIER_AFTER = re.compile(
     r"|at[ ](?:the[ ]|her[ ]|his[ ])?(?:last|previous|prior)[ ](?:visit|check|admission"
     r"|appointment)"
     r"|yesterday|the[ ]day[ ]before"
+    r"|(?:at[ ])?(?:(?:its|the|her|his)[ ])?(?:nadir|peak|lowest|highest)"
     r"|at[ ]baseline|previously|(?:on|at)[ ]the[ ]prior[ ](?:visit|check)|the[ ]year[ ]before"
     r"|before[ ](?:treatment|therapy|admission|transfusion)|pre-?op(?:eratively)?"
     r"|the[ ]previous[ ](?:year|month|week|day|visit))\b"
@@ -237,7 +240,7 @@ _NOW = re.compile(
 )
 _EARLIER_LINK = re.compile(
     r"\b(?:at[ ](?:the[ ])?last[ ]visit|last[ ](?:year|month|week|visit)|previously|at[ ]baseline"
-    r"|in[ ](?:19|20)\d\d)\b|\bbaseline\b|\bhad[ ]been\b",
+    r"|in[ ](?:19|20)\d\d)\b|\bbaseline\b|\bhad[ ]been\b|\b(?:nadir|peak)(?:ed|s)?\b",
     re.I,
 )
 
@@ -313,6 +316,8 @@ def statement_behind(
             when = words.values[0].when if len(values) == 1 else None
             return ProseStatement(values, words.understood, when, lead)
     found = values_behind(text, first, start, end, limit, analyte)
+    if found and speaks_of_another(text, found[-1].end):
+        return ProseStatement(tuple(found), understood=False)
     if found and is_taken_back(text, found[-1].end, limit):
         return ProseStatement(tuple(found), understood=False)
     if len(found) == 1 and has_further_word(text, found[0].end, limit, found[0].value):

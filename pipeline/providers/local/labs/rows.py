@@ -13,6 +13,7 @@ from itertools import combinations, pairwise
 
 from pipeline.clinical.date_forms import DateOrder
 from pipeline.providers.local.labs.analytes import find_analytes, known_name
+from pipeline.providers.local.labs.brackets import BracketMeaning, meaning_of, with_dates
 from pipeline.providers.local.labs.cells import (
     MEASURES,
     Cell,
@@ -75,7 +76,7 @@ def read_row(
         # The cells of the row do not fit the heading, so their columns are unknown.
         shape = _has_shape(cells, known=name.known, in_table=True)
         return Row(name, name.start, len(text.rstrip(" .|")), understood=False, has_shape=shape)
-    cells = _with_words(_with_blood_group(text, name, cells))
+    cells = with_dates(_with_words(_with_blood_group(text, name, cells)), order)
     start, end = min(name.start, cells[0].start), len(text.rstrip(" .|"))
     shape = _has_shape(cells, known=name.known, in_table=bool(columns))
     unclear = Row(name, start, end, understood=False, has_shape=shape)
@@ -97,6 +98,9 @@ def read_row(
     value, earlier, reference = chosen
     if _signs_differ(value, reference):
         return unclear
+    bracket = meaning_of(cells, value.end) if value is not None else BracketMeaning.SAME
+    if bracket is BracketMeaning.UNCLEAR or (bracket is BracketMeaning.EARLIER and earlier):
+        return unclear
     counts = value is not None and value.value.isdigit() and not units
     if counts and reference and _EXPECTED.fullmatch(reference):
         # `HPV 16 Not detected`: the number belongs to the name.
@@ -105,6 +109,9 @@ def read_row(
     moment = moment_of(dates[0], order, None) if len(dates) == 1 and not earlier else None
     if moment is not None and value is not None and value.day is None:
         value = replace(value, day=moment.day)
+    if bracket is BracketMeaning.EARLIER and value is not None:
+        earlier = (value,)
+        value = None
     return Row(
         name=name,
         start=start,

@@ -20,6 +20,7 @@ from pipeline.providers.local.labs.prose import (
     statement_behind,
     states_no_value,
 )
+from pipeline.providers.local.labs.specimens import doubt_specimens
 from pipeline.providers.local.labs.tables import read_tables
 from pipeline.providers.local.text.latest_reading import Moment, latest_of
 from pipeline.providers.local.text.tokens import tokenize
@@ -68,6 +69,7 @@ def read_labs(reading: DocumentState) -> None:
     read_tables(reading)
     _read_prose(reading)
     _doubt_signs(reading, first)
+    doubt_specimens(reading, first)
 
 
 def _doubt_signs(reading: DocumentState, first: int) -> None:

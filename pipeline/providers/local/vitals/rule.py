@@ -49,6 +49,7 @@ _BARE_BP = re.compile(r"(?<![\w./])(?P<value>\d{2,3}/\d{2,3})[ ]?(?P<unit>mm[ ]?
 _COMPARED = re.compile(r"(?:[<>≤≥=]|\b(?:than|over|above|below|under|to))[ ]*$", re.I)
 _EARLIER = re.compile(
     r"\b(?:baseline|previous|prior|last|earlier|former|past|old|yesterday['’]?s?"
+    r"|lowest|highest|nadir|peak|max(?:imum|imal)?|min(?:imum|imal)?"
     r"|last[ ](?:visit|week|month"
     r"|year)['’]?s?)(?:[ ](?:recorded|known|documented|visit|clinic|office))?[ ]+$",
     re.I,
