@@ -10,8 +10,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from api.models import ApiClient
+from api.transitions.deliveries import begin_again
 from api.webhooks import signing
-from api.webhooks.deliveries import begin_again
 from api.webhooks.events import WebhookEvent
 from api.webhooks.models import DisabledReason, WebhookDelivery, WebhookEndpoint
 from api.webhooks.receiver import check_url

@@ -16,8 +16,7 @@ from http import HTTPStatus
 
 from django.utils import timezone
 
-from api.webhooks import signing
-from api.webhooks.deliveries import (
+from api.transitions.deliveries import (
     CLAIMED_AT_ONCE,
     ClaimedDelivery,
     DeliveryResult,
@@ -25,6 +24,7 @@ from api.webhooks.deliveries import (
     has_due,
     note_result,
 )
+from api.webhooks import signing
 from api.webhooks.endpoints import disable, disable_if_failing
 from api.webhooks.events import payload
 from api.webhooks.models import DeliveryFailure, DisabledReason
