@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from api.models import IdempotencyKey, WebhookDelivery, WebhookEndpoint
 from api.scopes import TokenScope
-from api.webhooks import deliveries
+from api.transitions import deliveries
 from api.webhooks.endpoints import MOST_OF_A_CLIENT, endpoint_delete
 from api.webhooks.events import SCOPES
 from api.webhooks.send import send_due, wake_sender
