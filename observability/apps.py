@@ -17,8 +17,8 @@ class ObservabilityConfig(AppConfig):
     def ready(self) -> None:
         """Connect the signals that audit changes of users and date log-ins; register the checks."""
         # Each module registers its functions at import.
-        from observability.audit import checks, signals  # noqa: F401
-        from observability.entry import sessions  # noqa: F401
+        from observability.audit import checks, signals  # noqa: F401 - the import registers them
+        from observability.entry import sessions  # noqa: F401 - the import registers it
 
 
 class ConsoleAdminConfig(admin.AdminConfig):

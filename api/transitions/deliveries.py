@@ -38,7 +38,7 @@ _IS_DUE = "d.status = 'pending' AND d.next_attempt_at <= clock_timestamp()"
 _HAS_DUE = f"""
 SELECT EXISTS (SELECT FROM api_webhook_endpoints e WHERE {_IS_SERVED} AND EXISTS (
   SELECT FROM api_webhook_deliveries d WHERE d.endpoint_id = e.id AND {_IS_DUE}))
-"""  # noqa: S608 - constants of ours
+"""  # noqa: S608 - only constants of this module are joined
 _CLAIM = f"""
 WITH chosen AS (
   SELECT due.id FROM api_webhook_endpoints e CROSS JOIN LATERAL (
@@ -53,7 +53,7 @@ FROM chosen, api_webhook_endpoints e WHERE d.id = chosen.id AND e.id = d.endpoin
 RETURNING d.id, d.endpoint_id, e.url, e.seed, e.secret_digest, e.previous_seed, e.rotated_at,
   d.event_id, d.event_type, d.subject_id, d.subject_status, d.subject_code, d.occurred_at,
   d.attempts, d.retry_no
-"""  # noqa: S608 - constants of ours
+"""  # noqa: S608 - only constants of this module are joined
 
 
 @dataclass(frozen=True, kw_only=True)

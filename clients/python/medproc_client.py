@@ -86,7 +86,7 @@ def verify_webhook(
     if not any(found):
         raise SignatureError("the webhook is not signed with this secret")
     now = time.time() if now_s is None else now_s
-    # A signed time is a number; an old one is perhaps a copy that somebody sends again.
+    # The signed time is a number. An old time can mean that a copied request is sent again.
     if abs(now - int(stamp)) > TOLERANCE_S:
         raise SignatureError("the webhook is not of the last five minutes")
     event: Mapping[str, Any] = json.loads(body)

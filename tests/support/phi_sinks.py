@@ -52,7 +52,7 @@ class Sink:
 def hidden_columns() -> set[tuple[str, str]]:
     """Return the columns that may hold PHI or belong to the sender, as the admin declares them."""
     return {
-        (model._meta.db_table, str(model._meta.get_field(name).column))  # type: ignore[union-attr]
+        (model._meta.db_table, str(model._meta.get_field(name).column))  # type: ignore[union-attr]  # each is a column
         for model, shown in site._registry.items()
         if isinstance(shown, ReadOnlyAdmin)
         for name in (

@@ -140,6 +140,21 @@ def test_words_in_brackets_behind_a_value_are_read(
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "improved from last year",
+        "unchanged since last visit",
+        "lower than previous",
+        "mother, last year",
+    ],
+)
+def test_a_comparison_or_another_person_does_not_make_a_value_historical(words: str) -> None:
+    found = labs(f"Hemoglobin   6.9   12-16 g/dL   ({words})")
+
+    assert "historical" not in [entity.temporality for entity in found]
+
+
 def test_a_date_in_brackets_is_the_date_of_the_value() -> None:
     (entity,) = labs("Hemoglobin   6.9   12-16 g/dL (05 Jan 2019)")
 

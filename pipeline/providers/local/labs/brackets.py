@@ -37,9 +37,15 @@ _SAME_VALUE = re.compile(
 _EARLIER = re.compile(
     r"\b(?:previous(?:ly)?|prior|baseline|old|former(?:ly)?|outside|past|earlier|historical|nadir"
     r"|peak|lowest|highest|last|yesterday|before|ago|pre-?(?:op\w*|treatment|dialysis|transfusion)"
-    r"|since)\b",
+    r")\b",
     re.I,
 )
+_COMPARED = re.compile(
+    r"\b(?:from|since|than|compared|vs|versus|chang\w*|unchanged|improv\w*|wors\w*|stable|similar"
+    r"|same|as|up|down|better|higher|lower)\b",
+    re.I,
+)
+"""The value is compared with an earlier value, and is perhaps the present value."""
 _ANOTHER = re.compile(
     r"\b(?:goal|target|desired|mother|father|maternal|paternal|donor|husband|wife|sibling|brother"
     r"|sister|baby|infant|newborn|twin|fetal|fetus|cancel\w*|error|erroneous|void|disregard|wrong"
@@ -103,8 +109,11 @@ def with_dates(cells: Sequence[Cell], order: DateOrder | None) -> list[Cell]:
 def _meaning(words: str) -> BracketMeaning:
     if _TIME.fullmatch(words):
         return BracketMeaning.SAME
+    if _ANOTHER.search(words):
+        return BracketMeaning.UNCLEAR
     if _EARLIER.search(words):
-        return BracketMeaning.EARLIER
+        is_compared = _COMPARED.search(words) is not None
+        return BracketMeaning.UNCLEAR if is_compared else BracketMeaning.EARLIER
     parts = [part for part in _MARK.split(words.strip("()")) if part]
     if all(_SAME_VALUE.fullmatch(part) for part in parts):
         return BracketMeaning.SAME
