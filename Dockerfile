@@ -5,8 +5,9 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MEDPROC_DATA_DIR=/data
 RUN useradd --create-home --uid 10001 medproc \
     && install --directory --owner=medproc --group=medproc --mode=0700 /data /audit-heads
 WORKDIR /app
-COPY requirements.lock ./
-RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock
+# The extras do nothing until a variable names an identity provider, a bucket, a collector or a tracker.
+COPY requirements-extras.lock ./
+RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements-extras.lock
 COPY manage.py pyproject.toml ./
 COPY medproc ./medproc
 COPY pipeline ./pipeline

@@ -66,7 +66,9 @@ bench: $(VENV)/dev.stamp ## every benchmark of bench/, one after the other
 	done
 
 lock: ## resolve the dependencies again (needs uv)
-	@for part in "requirements.lock" "requirements-dev.lock --group dev -c requirements.lock" \
+	@extras="--extra oidc --extra s3 --extra sentry --extra tracing -c requirements.lock"; \
+	for part in "requirements.lock" "requirements-extras.lock $$extras" \
+	    "requirements-dev.lock --group dev $$extras -c requirements-extras.lock" \
 	    "requirements-codes.lock --extra codes -c requirements.lock"; do \
 	  set -- $$part; file=$$1; shift; \
 	  { echo '# Made by `make lock`: every version with its hashes, for Python 3.11 to 3.13 on each platform.'; \

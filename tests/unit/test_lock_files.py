@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-codes.lock")
+LOCKS = (
+    "requirements.lock",
+    "requirements-dev.lock",
+    "requirements-codes.lock",
+    "requirements-extras.lock",
+)
 
 
 def _names(text: str) -> set[str]:
@@ -28,12 +33,17 @@ def test_the_locks_hold_every_declared_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     runtime = project["project"]["dependencies"]
     development = project["dependency-groups"]["dev"]
-    codes = project["project"]["optional-dependencies"]["codes"]
+    extras = project["project"]["optional-dependencies"]
+    codes = extras.pop("codes")
+    optional = [requirement for extra in extras.values() for requirement in extra]
 
     def declared(requirements: list[str]) -> set[str]:
         # A lock spells a name with hyphens: `fhir.resources` is `fhir-resources`.
         return {re.split(r"[<>=\[]", item)[0].replace(".", "-") for item in requirements}
 
     assert declared(runtime) <= _names((ROOT / LOCKS[0]).read_text("utf-8"))
-    assert declared(runtime + development) <= _names((ROOT / LOCKS[1]).read_text("utf-8"))
+    assert declared(runtime + optional + development) <= _names(
+        (ROOT / LOCKS[1]).read_text("utf-8")
+    )
     assert declared(runtime + codes) <= _names((ROOT / LOCKS[2]).read_text("utf-8"))
+    assert declared(runtime + optional) <= _names((ROOT / LOCKS[3]).read_text("utf-8"))
