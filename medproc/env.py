@@ -125,6 +125,40 @@ class Environment(BaseSettings):
     WEB_THREADS: int = _variable(110, 8, unit="threads", ge=1, le=10)
     SESSION_IDLE_S: float = _variable(93, 1800.0, unit="seconds", ge=60, le=86_400)
     SESSION_MAX_S: float = _variable(94, 43_200.0, unit="seconds", ge=300, le=604_800)
+    OIDC_ISSUER: Annotated[str, AfterValidator(env_values.check_issuer)] | None = _variable(
+        124, hint="https:// address of your identity provider; http:// on this machine only"
+    )
+    OIDC_CLIENT_ID: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,255}$")] | None = (
+        _variable(125, hint="1 to 255 characters without spaces")
+    )
+    OIDC_CLIENT_SECRET: (
+        Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]{8,512}$"), Masked] | None
+    ) = _variable(126, hint="8 to 512 ASCII characters")
+    OIDC_ROLES: Annotated[_Listed, AfterValidator(env_values.check_roles)] = _variable(
+        127, (), hint="group=role pairs, separated by commas: medproc-ops=operator"
+    )
+    OIDC_GROUPS_CLAIM: str = _variable(
+        128,
+        "groups",
+        hint="the name of a claim, or its path with dots: realm_access.roles",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,254}$",
+    )
+    OIDC_SCOPES: Annotated[_Listed, AfterValidator(env_values.check_scopes)] = _variable(
+        129, ("openid", "profile"), hint="scopes, separated by commas, with openid"
+    )
+    OIDC_ACR: Annotated[_Listed, AfterValidator(env_values.check_claim_values)] = _variable(
+        130, (), hint="values of the claim acr, separated by commas"
+    )
+    OIDC_AMR: Annotated[_Listed, AfterValidator(env_values.check_claim_values)] = _variable(
+        131, (), hint="values of the claim amr, separated by commas: mfa"
+    )
+    OIDC_NAME: str = _variable(
+        132,
+        "single sign-on",
+        hint="1 to 40 letters, digits, spaces, dots and dashes",
+        pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9 .-]{0,38}[A-Za-z0-9])?$",
+    )
+    OIDC_ONLY: bool = _variable(133, False)
     METRICS_TOKEN: (
         Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._~+/=-]{32,512}$"), Masked] | None
     ) = _variable(120, hint="32 to 512 letters, digits and ._~+/=-, best random")

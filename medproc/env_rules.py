@@ -23,7 +23,7 @@ SERVICE_MIN_TIMEOUT_S = 10.0
 SIMILAR = 0.86
 """How similar two names must be to count as a misspelling; 1 means equal."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,63}")
-_OURS = re.compile(r"(GATE|GEMINI|INCIDENT|MEDPROC|PASS|PASS05|PASS1|REVIEW)_")
+_OURS = re.compile(r"(GATE|GEMINI|INCIDENT|MEDPROC|OIDC|PASS|PASS05|PASS1|REVIEW)_")
 _OTHERS = ("MEDPROC_TEST_", "GEMINI_CLI_")
 """Names that other programs use: the test suite, and Google's command line."""
 _ONLY_GEMINI = (
@@ -48,6 +48,24 @@ def _rule(
 ) -> VariableRule:
     return VariableRule(
         variable=variable, reason=reason, is_broken=is_broken, reads=frozenset(reads)
+    )
+
+
+def _missing_for_oidc(name: str) -> VariableRule:
+    return _rule(
+        name,
+        "is not set, although OIDC_ISSUER is set",
+        lambda env: env.OIDC_ISSUER is not None and not getattr(env, name),
+        "OIDC_ISSUER",
+    )
+
+
+def _useless_without_oidc(name: str) -> VariableRule:
+    return _rule(
+        name,
+        "is set, but OIDC_ISSUER is not",
+        lambda env: env.OIDC_ISSUER is None and bool(getattr(env, name)),
+        "OIDC_ISSUER",
     )
 
 
@@ -192,6 +210,11 @@ RULES = (
         lambda env: env.SECRET_KEY is None and env.DATABASE_URL is not None and not env.DEBUG,
         "DATABASE_URL",
         "DEBUG",
+    ),
+    *map(_missing_for_oidc, ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES")),
+    *map(
+        _useless_without_oidc,
+        ("OIDC_CLIENT_ID", "OIDC_ROLES", "OIDC_ACR", "OIDC_AMR", "OIDC_ONLY"),
     ),
     _rule(
         "DEBUG",

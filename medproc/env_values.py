@@ -38,6 +38,8 @@ _WHOLE_OPTIONS = frozenset(
 )  # fmt: skip
 _REDIS_OPTIONS = frozenset({"client_name", "db", "password", "socket_timeout", "username"})
 _OUR_ENTRIES = frozenset({"files", "instance", "logs", "secret-key", "servers", "uploads"})
+_SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,255}")
+"""A scope of OAuth 2.0 (RFC 6749, 3.3)."""
 _ESCAPE = "write special characters of a user or a password as %XX"
 
 
@@ -50,6 +52,53 @@ def check_passes(names: tuple[str, ...]) -> tuple[str, ...]:
     if not set(names) <= set(SKIPPABLE):
         raise ValueError("names a pass that cannot be skipped")
     return tuple(dict.fromkeys(names))
+
+
+ROLES = ("viewer", "operator", "reviewer", "administrator")
+"""The roles of the console; a test compares the names with `Role`."""
+
+
+def check_issuer(value: str) -> str:
+    """Accept the address of an OpenID provider: https, and http for this machine alone."""
+    parts = _split(value, "http", "https")
+    if not parts.hostname:
+        raise ValueError("names no host")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds a log-in")
+    if parts.query or value.endswith("?"):
+        raise ValueError("has a query")
+    if value.endswith("/.well-known/openid-configuration"):
+        raise ValueError("names the configuration; the issuer is the part before /.well-known")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise ValueError("is http for another machine, so anybody on the way could log in")
+    return value
+
+
+def check_roles(pairs: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept pairs of a group and a role. A group can have several roles, in several pairs."""
+    for pair in pairs:
+        group, separator, role = pair.rpartition("=")
+        if not separator or not group.strip() or group != group.strip():
+            raise ValueError("has an entry that is not group=role")
+        if role not in ROLES:
+            raise ValueError(f"has an entry whose role is none of {', '.join(ROLES)}")
+    return pairs
+
+
+def check_scopes(scopes: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept scopes of OAuth, with openid."""
+    if not all(_SCOPE.fullmatch(scope) for scope in scopes):
+        raise ValueError("has an entry that is not a scope")
+    if "openid" not in scopes:
+        raise ValueError("lacks openid")
+    return scopes
+
+
+def check_claim_values(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept values of a claim, without spaces: a request names several, with spaces between."""
+    if not values or not all(_SCOPE.fullmatch(value) for value in values):
+        raise ValueError("has an entry with a space, a quote or a letter that is not ASCII")
+    return values
 
 
 def is_loopback(host: str) -> bool:

@@ -5,6 +5,7 @@ An audit row is written once; the database refuses to change, delete or truncate
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 
 from observability.permissions import RIGHT_NAMES
@@ -22,6 +23,36 @@ class Console(models.Model):
 
     def __str__(self) -> str:
         return "console"
+
+
+class FederatedIdentity(models.Model):
+    """A person at the identity provider, by issuer and subject, and their user here."""
+
+    id = fields.uuid_pk()
+    created_at = fields.created_at()
+    issuer = models.TextField()
+    subject = models.TextField()
+    """The claim `sub`: stable, and never given to another person of the issuer."""
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="federated_identity"
+    )
+
+    class Meta:
+        db_table = "federated_identities"
+        db_table_comment = (
+            "Users who log in through the identity provider: issuer and subject. No PHI."
+        )
+        default_permissions = ()
+        verbose_name = "federated identity"
+        verbose_name_plural = "federated identities"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["issuer", "subject"], name="federated_identities_one_user"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"identity of {self.user}"
 
 
 class AuditEvent(models.Model):

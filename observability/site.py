@@ -8,6 +8,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin import AdminSite
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +16,9 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver, path
 
+from observability.audit.signals import THROUGH
 from observability.entry.log_in_form import ThrottledLogInForm
+from observability.entry.oidc import views as oidc
 from observability.permissions import Right
 
 
@@ -28,6 +31,7 @@ class ConsoleSite(AdminSite):
     site_url = None
     enable_nav_sidebar = False
     login_form = ThrottledLogInForm
+    login_template = "console/log_in.html"
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         """Return the URLs of the console's pages, then those of the tables."""
@@ -37,7 +41,11 @@ class ConsoleSite(AdminSite):
         # No row has a page on a public site. Django's address of such a page accepts any table, and
         # a table that does not exist would be a server error.
         of_django = [each for each in super().get_urls() if _name_of(each) != "view_on_site"]
-        return [*console_urls(self), tables, *of_django]
+        log_in = [
+            path("oidc/start/", oidc.start_log_in, name="oidc_start"),
+            path("oidc/callback/", oidc.finish_log_in, name="oidc_callback"),
+        ]
+        return [*console_urls(self), tables, *log_in, *of_django]
 
     def index(  # type: ignore[override]  # it may send elsewhere
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -51,7 +59,9 @@ class ConsoleSite(AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Log a user in, or answer with 429 while the throttle refuses the address."""
-        response = super().login(request, extra_context)
+        provider = {"name": settings.OIDC_NAME, "is_only": settings.OIDC_ONLY}
+        found = {"provider": provider} if settings.OIDC_ISSUER else {}
+        response = super().login(request, {**found, **(extra_context or {})})
         context = getattr(response, "context_data", None) or {}
         if wait_s := getattr(context.get("form"), "wait_s", 0):
             response.status_code = HTTPStatus.TOO_MANY_REQUESTS
@@ -61,8 +71,15 @@ class ConsoleSite(AdminSite):
     def logout(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Log the user out, and let the browser delete what it has kept of the pages."""
+        """Log the user out, and let the browser delete what it has kept of the pages.
+
+        The browser of a user of the identity provider goes on to the end of the provider's session.
+        """
+        is_of_provider = settings.OIDC_ISSUER and THROUGH in request.session
         response = super().logout(request, extra_context)
+        if is_of_provider and (address := oidc.end_session_address(request)):
+            # No redirect: the policy `form-action` forbids one to another origin after a form.
+            response["Refresh"] = f"0; url={address}"
         response["Clear-Site-Data"] = '"cache", "storage"'
         return response
 

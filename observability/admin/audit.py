@@ -1,11 +1,11 @@
-"""The tables of the audit."""
+"""The tables of the audit, and who logs in through the identity provider."""
 
 from __future__ import annotations
 
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
-from observability.models import AuditCheck, AuditEvent, AuditLink
+from observability.models import AuditCheck, AuditEvent, AuditLink, FederatedIdentity
 from observability.permissions import Right
 
 
@@ -42,3 +42,15 @@ class AuditCheckAdmin(ReadOnlyAdmin):
     right = Right.READ_AUDIT
     list_display = ("fresh_seq", "checked_at", "full_seq", "full_finished_at", "problem")
     ordering = ("-checked_at",)
+
+
+@admin.register(FederatedIdentity)
+class FederatedIdentityAdmin(ReadOnlyAdmin):
+    """Which user a person at the identity provider is."""
+
+    right = Right.READ_AUDIT
+    list_display = ("subject", "user", "issuer", "created_at")
+    list_select_related = ("user",)
+    id_fields = ("pk", "user_id")
+    search_help_text = "The exact id of a row or of a user"
+    ordering = ("-created_at", "-id")

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import pwd
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
 _REQUEST: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
+_NAME: ContextVar[str] = ContextVar("name", default="")
 
 
 class ActingUser:
@@ -34,8 +36,20 @@ class ActingUser:
 
 def actor() -> AbstractBaseUser | AnonymousUser | str:
     """Return the user of the request, or the name of the command line's user."""
+    if name := _NAME.get():
+        return name
     request = _REQUEST.get()
     return command_line() if request is None else request.user
+
+
+@contextmanager
+def acting_as(name: str) -> Iterator[None]:
+    """Name another actor than the request's user: a log-in changes users before anyone is in."""
+    token = _NAME.set(name)
+    try:
+        yield
+    finally:
+        _NAME.reset(token)
 
 
 def operator() -> str:

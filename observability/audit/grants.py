@@ -43,6 +43,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
             "auth_group_permissions",
             "django_admin_log",
             "django_session",
+            # A deleted user takes their identity along.
+            "federated_identities",
             # The end of an alarm.
             "audit_checks",
             # A batch without any submitted record is deleted.

@@ -24,6 +24,8 @@ WATCHED: dict[type[Model], tuple[str, ...]] = {
     Group: ("name",),
 }
 """The audited fields of each model; personal facts other than the user name are excluded."""
+THROUGH = "log_in_through"
+"""Key of the session: what identified the user, if not a password."""
 _BEFORE = "_audited_before"
 
 
@@ -94,9 +96,11 @@ def granted(
 
 
 @receiver(user_logged_in)
-def logged_in(sender: Any, user: Any, **_: Any) -> None:
-    """Audit a log-in."""
-    log.record(user, "log_in", target_kind="user", target_id=user.pk)
+def logged_in(sender: Any, user: Any, request: HttpRequest, **_: Any) -> None:
+    """Audit a log-in, and what identified the user if that is no password."""
+    through = request.session.get(THROUGH)
+    facts = {"through": through} if through else {}
+    log.record(user, "log_in", target_kind="user", target_id=user.pk, facts=facts)
 
 
 @receiver(user_logged_out)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from observability.entry.throttle import attempted
@@ -36,3 +38,13 @@ class ThrottledLogInForm(AdminAuthenticationForm):
         cleaned = super().clean()
         attempt.succeeded()
         return cleaned
+
+    def confirm_login_allowed(self, user: User) -> None:
+        """Refuse a user who must use the identity provider, in the words of a wrong password."""
+        super().confirm_login_allowed(user)
+        if settings.OIDC_ONLY and not user.is_superuser:
+            raise ValidationError(
+                self.error_messages["invalid_login"],
+                code="invalid_login",
+                params={"username": self.username_field.verbose_name},
+            )

@@ -7,7 +7,7 @@ rows that strangers can add without end; its counters in a cache fail while Redi
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.http import HttpRequest
@@ -34,48 +34,58 @@ _IPV6_CUSTOMER = 64
 class Attempt:
     """One attempt of a log-in, already counted."""
 
-    keys: tuple[str, str]
-    wait_s: int
+    of_address: str
+    """Key of the address's count."""
+    of_account: str = ""
+    """Key of the count of the user name; empty while the user is unknown."""
+    wait_s: int = 0
     """Seconds to wait before the next attempt; 0 if this attempt may check the password."""
 
     def succeeded(self) -> None:
         """Forget the attempts for this user, and take this attempt from those of the address."""
-        of_account, of_address = self.keys
         try:
             with producer().pipeline() as commands:
-                commands.delete(of_account)
-                commands.decr(of_address)
+                if self.of_account:
+                    commands.delete(self.of_account)
+                commands.decr(self.of_address)
                 # An expired count that begins at -1 must end too.
-                commands.expire(of_address, _window_s(), nx=True)
+                commands.expire(self.of_address, _window_s(), nx=True)
                 commands.execute()
         except (RedisError, OSError):
             return
 
 
-def attempted(request: HttpRequest, username: str) -> Attempt:
+def attempt_of(request: HttpRequest, username: str | None = None) -> Attempt:
+    """Return an attempt of this address, counted before. The keys tell no names and addresses."""
+    address = _network_of(client_address(request))
+    of_account = "" if username is None else _key(username, address)
+    return Attempt(_key(address), of_account)
+
+
+def attempted(request: HttpRequest, username: str | None = None) -> Attempt:
     """Count an attempt before the password is checked, so that parallel attempts are counted too.
 
     A Redis that does not answer causes no refusal: operators log in during its outage.
     """
-    address = _network_of(client_address(request))
-    # The names of the keys tell neither user names nor addresses.
-    keys = (_key(username, address), _key(address))
+    attempt = attempt_of(request, username)
+    limits = {attempt.of_account: OF_ACCOUNT, attempt.of_address: OF_ADDRESS}
+    limits.pop("", None)
     try:
         with producer().pipeline() as commands:
-            for key in keys:
+            for key in limits:
                 commands.incr(key)
                 commands.expire(key, _window_s(), nx=True)
                 commands.ttl(key)
             found = commands.execute()
     except (RedisError, OSError):
-        return Attempt(keys, 0)
+        return attempt
     counts, rest = found[::3], found[2::3]
     waits = [
         max(1, left)
-        for count, most, left in zip(counts, (OF_ACCOUNT, OF_ADDRESS), rest, strict=True)
+        for count, most, left in zip(counts, limits.values(), rest, strict=True)
         if count > most
     ]
-    return Attempt(keys, max(waits, default=0))
+    return replace(attempt, wait_s=max(waits, default=0))
 
 
 def _window_s() -> int:

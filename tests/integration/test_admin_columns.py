@@ -36,6 +36,7 @@ SHOWN = {
     "code_search_words": "lexeme word",
     "code_systems": "digest key licence source version",
     "codes": "code display kind parent properties",
+    "federated_identities": "issuer subject",
     "file_sweeps": "held",
     "healthcare_encounters": "encounter_type",
     "incident_jobs": "effect",

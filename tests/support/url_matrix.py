@@ -254,10 +254,10 @@ ACTION_URLS = (
 OTHERS = frozenset(
     {
         "index", "login", "logout", "password_change", "password_change_done", "autocomplete",
-        "jsi18n", "app_list", "auth_user_password_change",
+        "jsi18n", "app_list", "auth_user_password_change", "oidc_start", "oidc_callback",
     }
 )  # fmt: skip
-"""Django's own URLs; separate tests cover the ones that matter."""
+"""URLs of Django and of the log-in; separate tests cover the ones that matter."""
 
 OF_THE_API = frozenset(
     {

@@ -123,6 +123,20 @@ NOT_NETWORKS = (
     "[::1]", "10.0.0.1-10.0.0.9", "true", "-1", "inf", "nan", "10.0.0.0/255.0.255.0",
 )  # fmt: skip
 
+NOT_CLAIM_VALUES = (
+    *(f"hunter2{letter}" for letter in "äöüßéèñøπжд€µ½²٣、。漢字あ☃"),
+    ",", ",,", "hunter2\\x", 'hunter2"x', "h" * 300, "hunter2\u00a0x",
+)  # fmt: skip
+NOT_ROLES = (
+    ",", "hunter2", "hunter2=", "=operator", " =operator,hunter2", "hunter2=hunter2",
+    "hunter2=Operator",
+    "hunter2=operators", "hunter2=superuser", "hunter2=staff", "hunter2=operator=",
+    "hunter2:operator",
+    "operator", "hunter2=operator;x=viewer", "hunter2=operator x=viewer", "x=viewer,hunter2",
+    "hunter2=opérator", "hunter2 =operator", "hunter2= operator", "hunter2->operator", "=", "==",
+    "hunter2=true", "hunter2=1", "hunter2=*",
+)  # fmt: skip
+
 
 def not_folders(tmp_path: Path) -> tuple[str, ...]:
     """Return paths that are relative, a file, below a file, or a folder of other programs."""
@@ -148,6 +162,15 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
             ("GEMINI_MODEL", "CODE_EMBEDDING_MODEL"),
             (*NOT_NAMES, "-hunter2", ".hunter2", "../hunter2"),
         ),
+        "OIDC_ACR": NOT_CLAIM_VALUES,
+        "OIDC_AMR": NOT_CLAIM_VALUES,
+        "OIDC_CLIENT_ID": (*NOT_KEYS, "h" * 256),
+        "OIDC_CLIENT_SECRET": (*(each for each in NOT_KEYS if " " not in each), "hunter2"),
+        "OIDC_GROUPS_CLAIM": (*NOT_CLAIM_VALUES, "hunter2,x", ".hunter2", "/hunter2"),
+        "OIDC_ISSUER": (*NOT_SERVICES, "https://hunter2/.well-known/openid-configuration"),
+        "OIDC_NAME": (*NOT_CLAIM_VALUES, "hunter2,x", "hunter2/x", "<b>hunter2</b>", "h" * 41),
+        "OIDC_ROLES": NOT_ROLES,
+        "OIDC_SCOPES": (*NOT_CLAIM_VALUES, "hunter2", "profile,email", "OPENID", "openid2"),
         "METRICS_TOKEN": (*NOT_KEYS, *NOT_SECRETS),
         "REDIS_URL": NOT_REDIS,
         "SECRET_KEY": NOT_SECRETS,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import pytest
 from django.conf import settings
 
-from medproc import env, env_rules
+from medproc import checks, env, env_rules, env_values
+from observability.permissions import Role
 
 EMULATOR = {
     "MEDPROC_PROVIDER": "gemini",
@@ -69,6 +73,8 @@ WRONG = {
     "REVIEW_SLA_LOW_S": "31536001",
     "REVIEW_CLAIM_S": "0",
     "SESSION_IDLE_S": "59",
+    "OIDC_ISSUER": "http://hunter2.example.org",
+    "OIDC_ROLES": "hunter2=superuser",
     "SESSION_MAX_S": "0",
     "REVIEW_DOUBLE_PERCENT": "101",
     "MAX_UPLOAD_MB": "0",
@@ -95,6 +101,12 @@ WRONG = {
     "GATE_LOCAL_SHARE": "1.1",
 }
 
+OIDC = {
+    "OIDC_ISSUER": "https://login.example.org/realms/clinic",
+    "OIDC_CLIENT_ID": "medproc",
+    "OIDC_CLIENT_SECRET": "a long secret",
+    "OIDC_ROLES": "ops=operator,CN=x=viewer",
+}
 OWNED = {"SECRET_KEY": "k" * 50, "DATABASE_URL": "postgresql://db/x"}
 CONFLICTS = [
     ("PASS1_BATCH_MIN_PAGES", {"PASS1_BATCH_MIN_PAGES": "11"}),
@@ -119,6 +131,20 @@ CONFLICTS = [
     ("SKIPPED_PASSES", {"SKIPPED_PASSES": "pass2"}),
     ("SECRET_KEY", {"DATABASE_URL": "postgresql://db/x"}),
     ("DEBUG", {"DEBUG": "true", "ALLOWED_HOSTS": "medproc.example.org"}),
+    *(
+        (name, {**OIDC, name: ""})
+        for name in ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES")
+    ),
+    *(
+        (name, {name: value})
+        for name, value in (
+            ("OIDC_CLIENT_ID", "medproc"),
+            ("OIDC_ROLES", "ops=operator"),
+            ("OIDC_ACR", "phr"),
+            ("OIDC_AMR", "mfa"),
+            ("OIDC_ONLY", "true"),
+        )
+    ),
     ("CSRF_TRUSTED_ORIGINS", {"CSRF_TRUSTED_ORIGINS": "medproc.example.org"}),
 ]
 
@@ -168,7 +194,7 @@ def test_a_wrong_value_is_one_problem_with_id_and_hint_that_quotes_nothing(
     (problem,) = problems
     assert problem.variable == variable
     assert problem.message.startswith(f"{variable}: ")
-    assert problem.id.startswith("medproc.E0")
+    assert problem.id.startswith("medproc.E")
     assert problem.hint
     assert "hunter2" not in repr(problem)
     default = env.Environment.model_fields[variable].get_default(call_default_factory=True)
@@ -296,6 +322,32 @@ def test_lists_are_separated_by_commas(bare_environment: pytest.MonkeyPatch) -> 
 
     assert environment.ALLOWED_HOSTS == ("a.example.org", "localhost")
     assert environment.public_hosts == ("a.example.org",)
+
+
+def test_an_identity_provider_is_right_with_client_secret_and_roles(
+    bare_environment: pytest.MonkeyPatch,
+) -> None:
+    _set(bare_environment, OIDC)
+
+    environment, problems = env.load()
+
+    assert problems == ()
+    # A group may hold an equals sign.
+    assert environment.OIDC_ROLES == ("ops=operator", "CN=x=viewer")
+    assert tuple(Role) == env_values.ROLES
+
+
+def test_an_identity_provider_without_its_package_is_refused(
+    bare_environment: pytest.MonkeyPatch, settings: Any
+) -> None:
+    assert checks.check_extras(None) == []
+    settings.OIDC_ISSUER = OIDC["OIDC_ISSUER"]
+    assert checks.check_extras(None) == []
+    bare_environment.setitem(sys.modules, "mozilla_django_oidc", None)
+
+    (problem,) = checks.check_extras(None)
+
+    assert problem.id == "medproc.E103"
 
 
 def test_secrets_are_masked_in_the_repr_and_whole_as_text(

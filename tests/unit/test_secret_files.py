@@ -18,6 +18,7 @@ RIGHT = {
     "REDIS_URL": f"redis://:{CANARY}@cache",
     "SECRET_KEY": CANARY * 8,
     "METRICS_TOKEN": CANARY * 8,
+    "OIDC_CLIENT_SECRET": CANARY * 8,
     "GEMINI_API_KEY": CANARY,
 }
 FLAWS: dict[str, tuple[bytes, str]] = {
