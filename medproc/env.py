@@ -257,6 +257,7 @@ class Environment(BaseSettings):
     MAX_PAGES: int = _variable(36, 10_000, unit="pages", ge=1, le=100_000)
     OCR_MIN_CONFIDENCE: float = _variable(37, 40.0, unit="per cent", ge=0, le=100)
     PAYLOAD_RETENTION_DAYS: int = _variable(38, 30, unit="days", ge=1, le=3650)
+    SLA_SNAPSHOT_RETENTION_DAYS: int = _variable(140, 400, unit="days", ge=31, le=3650)
     TIME_SCALE: float = _variable(39, 1.0, gt=0, le=1)
     GEMINI_PRICE_INPUT_USD_PER_M: Decimal = _variable(
         40, Decimal("0.10"), unit="US dollars per million tokens", ge=0, le=10_000

@@ -15,6 +15,8 @@ from pathlib import Path
 
 OUR_MARK = "instance"
 """The file that every data folder of medproc has."""
+DRAFT = ".draft."
+"""The beginning of the name of a file that `replace` has not finished."""
 
 
 def folder(
@@ -95,6 +97,32 @@ def append(path: Path) -> int:
         os.fchown(descriptor, *owner)
     os.fchmod(descriptor, 0o600)
     return descriptor
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write the private file `path`: a reader or a crash finds the old or the new content, whole.
+
+    Raises OSError, and then leaves the old content.
+    """
+    draft = path.with_name(f"{DRAFT}{path.name}.{os.getpid()}.{threading.get_ident()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(draft, flags, 0o600), "wb") as file:
+            if os.geteuid() == 0:
+                os.fchown(file.fileno(), *_owner_below(path.parent))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+    inside = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(inside)
+    finally:
+        os.close(inside)
 
 
 def _owner_below(parent: Path) -> tuple[int, int]:

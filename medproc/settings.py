@@ -93,6 +93,7 @@ MAX_UPLOAD_MB = ENVIRONMENT.MAX_UPLOAD_MB
 MAX_PAGES = ENVIRONMENT.MAX_PAGES
 OCR_MIN_CONFIDENCE = ENVIRONMENT.OCR_MIN_CONFIDENCE
 PAYLOAD_RETENTION_DAYS = ENVIRONMENT.PAYLOAD_RETENTION_DAYS
+SLA_SNAPSHOT_RETENTION_DAYS = ENVIRONMENT.SLA_SNAPSHOT_RETENTION_DAYS
 TIME_SCALE = ENVIRONMENT.TIME_SCALE
 STOP_GRACE_S = ENVIRONMENT.STOP_GRACE_S
 PREEMPT_AFTER_S = ENVIRONMENT.PREEMPT_AFTER_S
@@ -236,6 +237,7 @@ PERIODIC_TASKS = {
     "audit_head": (3600.0, "observability.audit.heads.record_newest"),
     "verify_audit": (300.0, "observability.audit.watch.examine"),
     "check_sla": (300.0, "observability.metrics.sla.check"),
+    "snapshot_metrics": (300.0, "observability.metrics.sla_snapshots.snapshot"),
     "sweep_uploads": (3600.0, "observability.uploads.cleanup.sweep"),
     "rotate_logs": (60.0, "medproc.rotation.rotate_logs"),
     "sweep_files": (3600.0, "observability.uploads.stored_files.sweep"),
@@ -249,7 +251,7 @@ SIDE_QUEUES = {"webhooks": "api.webhooks.send.send_due"}
 # Called when workers, scheduler or the whole service start and end. A failed hook stops nothing.
 SERVICE_HOOKS = ["observability.audit.heads.record_newest"]
 # Each returns sentences about problems, for `health`.
-HEALTH_CHECKS = ["observability.audit.watch.alarms"]
+HEALTH_CHECKS = ["observability.audit.watch.alarms", "observability.metrics.sla_files.problems"]
 # Writes the audit row of a command of the pipeline, which knows no audit.
 COMMAND_AUDIT = "observability.audit.log.record_command"
 

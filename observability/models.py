@@ -1,4 +1,4 @@
-"""The console's own tables: the audit, bulk operations, and the permissions for actions.
+"""The console's own tables: audit, bulk operations, hourly snapshots, and permissions.
 
 An audit row is written once; the database refuses to change, delete or truncate it.
 """
@@ -11,6 +11,7 @@ from django.db import models
 from observability.permissions import RIGHT_NAMES
 from pipeline.core.states import Step
 from pipeline.models import fields
+from pipeline.models.sla import PRIORITIES
 
 
 class Console(models.Model):
@@ -260,3 +261,58 @@ class BulkItem(models.Model):
 
     def __str__(self) -> str:
         return f"item {self.position} of {self.operation_id}"
+
+
+class SlaSnapshot(models.Model):
+    """The service level of one hour and one class of priority. Written once, never changed."""
+
+    id = fields.uuid_pk()
+    hour = models.DateTimeField()
+    """The start of the hour, in UTC."""
+    priority = models.TextField(choices=[(each, each) for each in PRIORITIES])
+    target_s = models.FloatField()
+    """The target when the row was written."""
+    finished = fields.count()
+    """Records that completed, failed or died within the hour; none cancelled."""
+    met = fields.count()
+    missed = fields.count()
+    median_s = models.FloatField(null=True, blank=True)
+    """Seconds from submission to end of completed records; NULL without any."""
+    p95_s = models.FloatField(null=True, blank=True)
+    backlog = fields.count()
+    """Records that had not ended at the end of the hour."""
+    late = fields.count()
+    """Records of the backlog that were past the target."""
+    backlog_ends_at = fields.optional_time()
+    """The forecast for all priorities; NULL if none was possible, or if the hour was missed."""
+    created_at = fields.created_at()
+
+    class Meta:
+        db_table = "sla_snapshots"
+        db_table_comment = (
+            "The service level by hour and priority: counts, seconds and a forecast. No PHI."
+        )
+        default_permissions = ()
+        verbose_name = "hour of the service level"
+        verbose_name_plural = "hours of the service level"
+        constraints = [
+            # Two schedulers, or a repeated hour, write one row. Also for trends and for `prune`.
+            models.UniqueConstraint(fields=["hour", "priority"], name="idx_sla_snapshots_once"),
+            models.CheckConstraint(
+                name="sla_snapshots_priority_check",
+                condition=models.Q(priority__in=list(PRIORITIES)),
+            ),
+            models.CheckConstraint(
+                name="sla_snapshots_counts_check",
+                condition=models.Q(
+                    finished=models.F("met") + models.F("missed"),
+                    met__gte=0,
+                    missed__gte=0,
+                    late__gte=0,
+                    backlog__gte=models.F("late"),
+                ),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.priority} at {self.hour:%Y-%m-%d %H:%M} UTC"

@@ -64,6 +64,15 @@ ALL_RULES: dict[str, RetentionRule] = {
         why="",
         fixed_days=30,
     ),
+    "sla_snapshots": RetentionRule(
+        table="sla_snapshots",
+        key="id",
+        age="hour",
+        what="hourly snapshots of the service level",
+        stays="false",
+        why="",
+        setting="SLA_SNAPSHOT_RETENTION_DAYS",
+    ),
     "bulk_operations": RetentionRule(
         table="bulk_operations",
         key="id",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observability.admin.base import ReadOnlyAdmin
+from observability.models import SlaSnapshot
 from pipeline.models import (
     Incident,
     IncidentJob,
@@ -77,3 +78,14 @@ class MetricCountAdmin(ReadOnlyAdmin):
 
     list_display = ("name", "labels", "value", "created_at")
     ordering = ("-created_at",)
+
+
+@admin.register(SlaSnapshot)
+class SlaSnapshotAdmin(ReadOnlyAdmin):
+    """The service level by hour and priority."""
+
+    list_display = (
+        "hour", "priority", "finished", "met", "missed", "median_s", "p95_s", "backlog", "late",
+        "backlog_ends_at",
+    )  # fmt: skip
+    ordering = ("-hour", "priority")

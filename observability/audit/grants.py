@@ -31,6 +31,8 @@ PRIVILEGES: dict[str, frozenset[str]] = {
     "kept_replies": APPEND_ONLY | {"DELETE"},
     # The scheduler replaces the rows of a counter by their sum.
     "metric_counts": APPEND_ONLY | {"DELETE"},
+    # The scheduler writes each hour once; `prune` deletes old hours.
+    "sla_snapshots": APPEND_ONLY | {"DELETE"},
     "django_migrations": READ_ONLY,
     "django_content_type": READ_ONLY,
     "auth_permission": READ_ONLY,

@@ -10,12 +10,16 @@ from observability.diagnostics.overview import overview as read
 from observability.metrics.charts import Chart, stacked
 from observability.metrics.history import QUARTER_HOUR, QuarterHour
 from observability.metrics.queue_depths import FAILED_WINDOW, Depth
+from observability.metrics.sla_trends import TrendPeriod, trends
 from observability.metrics.throughput import Rates
+from observability.metrics.trend_charts import view_of
 from observability.views.decorators import page
 from observability.views.render import render_page
 from pipeline.core.labels import PASS_TITLES, StatusWord, counted, duration
 
 POLL_S = 5
+TRENDS_POLL_S = 600
+"""Seconds between two renewals of the trends, whose figures change once an hour."""
 CAUSES_SHOWN = 6
 
 
@@ -23,6 +27,10 @@ CAUSES_SHOWN = 6
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the overview; a visible page reloads every `POLL_S` seconds."""
     found = read()
+    period = _period(request)
+    # The poll of the other figures does not show the trends.
+    shows_trends = request.headers.get("HX-Target") != "live"
+    of_period = trends(period, found.taken_at) if shows_trends else None
     return render_page(
         request,
         "console/overview.html",
@@ -39,7 +47,18 @@ def overview(request: HttpRequest) -> HttpResponse:
         causes=found.failures.groups[:CAUSES_SHOWN],
         failed_note=f"in {int(FAILED_WINDOW.total_seconds() // 3600)} h",
         poll_s=POLL_S,
+        period=period,
+        periods=list(TrendPeriod),
+        trends=None if of_period is None else [view_of(each, period) for each in of_period],
+        trends_until=of_period[0].until if of_period else None,
+        trends_poll_s=TRENDS_POLL_S,
     )
+
+
+def _period(request: HttpRequest) -> TrendPeriod:
+    """Return the chosen period of the trends; any other text means 24 hours."""
+    chosen = request.GET.get("sla", "")
+    return TrendPeriod(chosen) if chosen in set(TrendPeriod) else TrendPeriod.DAY
 
 
 def _calls(rates: Rates) -> Chart:

@@ -98,6 +98,7 @@ SHOWN = {
     "provider_payloads": "prompt_sha256",
     "rate_limit_counts": "model provider",
     "metric_counts": "labels name",
+    "sla_snapshots": "priority",
     "record_batches": "status",
     "shell_file_pages": "source regions suspects warnings",
     "shell_files": "language media_type owner sha256 status warnings",

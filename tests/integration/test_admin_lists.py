@@ -32,7 +32,7 @@ ROW_STATEMENTS = 13
 FEW_ROWS = {
     "incidents", "incident_jobs", "pauses", "periodic_task_runs", "record_batches",
     "rate_limit_counts", "metric_counts", "file_sweeps", "audit_checks", "extraction_flights",
-    "api_clients", "api_tokens", "api_webhook_endpoints", "federated_identities",
+    "sla_snapshots", "api_clients", "api_tokens", "api_webhook_endpoints", "federated_identities",
 }  # fmt: skip
 """Tables that grow with incidents, operators, submissions and running jobs instead of records."""
 READ_IN_LISTS = {"review_flags", "labels"}

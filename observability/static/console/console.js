@@ -6,17 +6,21 @@
   const all = (selector) => [...document.querySelectorAll(selector)];
 
   // Polling: htmx requests the page on "tick"; a hidden page sends no tick.
-  let asked = Date.now();
+  const opened = Date.now();
+  let asked = {};
   setInterval(() => {
-    const live = find("[data-poll]");
-    if (!live || document.hidden || find("dialog[open]")) return;
-    // A new page would close an open table and interrupt typing.
-    if (live.querySelector("details[open], input:focus")) return;
-    if (Date.now() - asked < live.dataset.poll * 1000) return;
-    asked = Date.now();
-    htmx.trigger(live, "tick");
+    if (document.hidden || find("dialog[open]")) return;
+    for (const live of all("[data-poll]")) {
+      // A new page would close an open table and interrupt typing.
+      if (live.querySelector("details[open], input:focus")) continue;
+      if (Date.now() - (asked[live.id] ?? opened) < live.dataset.poll * 1000) continue;
+      asked[live.id] = Date.now();
+      htmx.trigger(live, "tick");
+    }
   }, 500);
-  document.addEventListener("visibilitychange", () => { asked = document.hidden ? asked : 0; });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) asked = Object.fromEntries(all("[data-poll]").map((live) => [live.id, 0]));
+  });
 
   // A screen reader announces a changed sentence once, and never a changed figure.
   let said = find("[data-announce]")?.textContent;
