@@ -25,13 +25,15 @@ def main() -> int:
     from django.db import Error as DatabaseError
     from redis.exceptions import RedisError
 
+    from pipeline.core.errors import PipelineError
+
     if not _asks_for_help(sys.argv[1:]):
         from medproc import startup
 
         startup.refuse_wrong_environment()
     try:
         execute_from_command_line(sys.argv)
-    except (DatabaseError, RedisError) as error:
+    except (DatabaseError, RedisError, PipelineError) as error:
         from pipeline.core.server_faults import refusal_line
 
         line = refusal_line(error)

@@ -1,8 +1,9 @@
-"""Turn the URLs of servers into the settings of Django and django-rq."""
+"""Turn the addresses of servers into the settings of Django and django-rq."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from redis.backoff import ExponentialWithJitterBackoff
@@ -10,6 +11,9 @@ from redis.connection import parse_url
 from redis.retry import Retry
 
 from medproc.secret_files import Secret
+
+if TYPE_CHECKING:
+    from medproc.env import Environment
 
 REDIS_RETRIES = 3
 REDIS_CONNECT_TIMEOUT_S = 2.0
@@ -79,6 +83,34 @@ def queue_settings(url: str) -> dict[str, Any]:
         "SSL": kwargs.pop("ssl", False),
         "SERIALIZER": "rq.serializers.JSONSerializer",
         "REDIS_CLIENT_KWARGS": kwargs,
+    }
+
+
+def store_settings(env: Environment, data_dir: Path) -> dict[str, Any]:
+    """Return the STORAGES entry of the stored files: the bucket, or a folder without a bucket."""
+    if env.STORAGE_BUCKET is None:
+        return {
+            "BACKEND": "medproc.files.OwnedStorage",
+            "OPTIONS": {
+                "location": str(data_dir / "files"),
+                "file_permissions_mode": 0o600,
+                "directory_permissions_mode": 0o700,
+            },
+        }
+    encryption = {
+        "ServerSideEncryption": env.STORAGE_ENCRYPTION,
+        "SSEKMSKeyId": env.STORAGE_KMS_KEY_ID,
+    }
+    return {
+        "BACKEND": "pipeline.documents.bucket.BucketStorage",
+        "OPTIONS": {
+            "bucket_name": env.STORAGE_BUCKET,
+            "endpoint_url": env.STORAGE_ENDPOINT_URL,
+            "region_name": env.STORAGE_REGION,
+            "access_key": env.STORAGE_KEY_ID,
+            "secret_key": env.STORAGE_SECRET_KEY,
+            "object_parameters": {name: value for name, value in encryption.items() if value},
+        },
     }
 
 

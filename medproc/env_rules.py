@@ -7,6 +7,7 @@ so that each mistake is reported once.
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ SERVICE_MIN_TIMEOUT_S = 10.0
 SIMILAR = 0.86
 """How similar two names must be to count as a misspelling; 1 means equal."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,63}")
-_OURS = re.compile(r"(GATE|GEMINI|INCIDENT|MEDPROC|OIDC|PASS|PASS05|PASS1|REVIEW)_")
+_OURS = re.compile(r"(GATE|GEMINI|INCIDENT|MEDPROC|OIDC|PASS|PASS05|PASS1|REVIEW|STORAGE)_")
 _OTHERS = ("MEDPROC_TEST_", "GEMINI_CLI_")
 """Names that other programs use: the test suite, and Google's command line."""
 _ONLY_GEMINI = (
@@ -69,9 +70,22 @@ def _useless_without_oidc(name: str) -> VariableRule:
     )
 
 
+def _only_with_bucket(variable: str) -> VariableRule:
+    return _rule(
+        variable,
+        "is set, but STORAGE_BUCKET is not",
+        lambda env: env.STORAGE_BUCKET is None and getattr(env, variable) is not None,
+        "STORAGE_BUCKET",
+    )
+
+
 _WEIGHTS = (
     "REVIEW_WEIGHT_CONFIDENCE", "REVIEW_WEIGHT_SLA", "REVIEW_WEIGHT_COMPLEXITY",
     "REVIEW_WEIGHT_VALUE",
+)  # fmt: skip
+_OF_BUCKET = (
+    "STORAGE_ENDPOINT_URL", "STORAGE_REGION", "STORAGE_KEY_ID", "STORAGE_SECRET_KEY",
+    "STORAGE_ENCRYPTION", "STORAGE_KMS_KEY_ID",
 )  # fmt: skip
 _SERVICE = ("MEDPROC_PROVIDER", "GEMINI_API_KEY", "GEMINI_BASE_URL")
 RULES = (
@@ -205,6 +219,41 @@ RULES = (
         *_SERVICE,
     ),
     _rule(
+        "STORAGE_BUCKET",
+        "is set, but the packages of the extra s3 (requirements-extras.lock) are not installed",
+        lambda env: env.STORAGE_BUCKET is not None and not _can_use_buckets(),
+    ),
+    *(_only_with_bucket(name) for name in _OF_BUCKET),
+    _rule(
+        "STORAGE_REGION",
+        "is not set, although STORAGE_BUCKET is and STORAGE_ENDPOINT_URL is not",
+        lambda env: (
+            env.STORAGE_BUCKET is not None
+            and env.STORAGE_ENDPOINT_URL is None
+            and env.STORAGE_REGION is None
+        ),
+        "STORAGE_BUCKET",
+        "STORAGE_ENDPOINT_URL",
+    ),
+    _rule(
+        "STORAGE_SECRET_KEY",
+        "is not set, although STORAGE_KEY_ID is",
+        lambda env: env.STORAGE_KEY_ID is not None and env.STORAGE_SECRET_KEY is None,
+        "STORAGE_KEY_ID",
+    ),
+    _rule(
+        "STORAGE_KEY_ID",
+        "is not set, although STORAGE_SECRET_KEY is",
+        lambda env: env.STORAGE_SECRET_KEY is not None and env.STORAGE_KEY_ID is None,
+        "STORAGE_SECRET_KEY",
+    ),
+    _rule(
+        "STORAGE_KMS_KEY_ID",
+        "is set, but STORAGE_ENCRYPTION is not aws:kms",
+        lambda env: env.STORAGE_KMS_KEY_ID is not None and env.STORAGE_ENCRYPTION != "aws:kms",
+        "STORAGE_ENCRYPTION",
+    ),
+    _rule(
         "SECRET_KEY",
         "is not set, although DATABASE_URL is set (only a try-out may go without)",
         lambda env: env.SECRET_KEY is None and env.DATABASE_URL is not None and not env.DEBUG,
@@ -259,6 +308,11 @@ def without_effect(env: Environment) -> list[str]:
     if env.provider != "local":
         return []
     return [name for name in _ONLY_GEMINI if name in env.model_fields_set]
+
+
+def _can_use_buckets() -> bool:
+    """Return whether the packages of the extra `s3` are installed."""
+    return all(importlib.util.find_spec(name) is not None for name in ("boto3", "storages"))
 
 
 def _shape(name: str) -> str:

@@ -221,16 +221,30 @@ def check_redis_url(value: str) -> str:
 
 def check_service_url(value: str) -> str:
     """Accept an https URL, and http for this machine alone: a call carries PHI and the key."""
+    _check_https(value, "GEMINI_API_KEY")
+    return value
+
+
+def check_store_url(value: str) -> str:
+    """Accept the https URL of an S3-compatible store, and http for this machine alone."""
+    parts = _check_https(value, "STORAGE_SECRET_KEY")
+    if parts.path not in ("", "/"):
+        raise ValueError("has a path; the bucket belongs in STORAGE_BUCKET")
+    return value
+
+
+def _check_https(value: str, key_variable: str) -> SplitResult:
+    """Return the parts of a URL to which records travel; `key_variable` is the place for a key."""
     parts = _split(value, "http", "https")
     if not parts.hostname:
         raise ValueError("names no host")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("holds a log-in; the key belongs in GEMINI_API_KEY")
+        raise ValueError(f"holds a log-in; the key belongs in {key_variable}")
     if parts.query or value.endswith("?"):
         raise ValueError("has a query")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise ValueError("is http for another machine, so the records would travel in the clear")
-    return value
+    return parts
 
 
 def check_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:

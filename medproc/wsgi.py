@@ -11,10 +11,13 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import resolve
 
 from medproc import db_pool, startup
+from pipeline.documents import scratch
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 startup.refuse_wrong_environment(startup.WEB_SERVER_GIVES_UP)
 db_pool.use_web_pool()
 application = get_wsgi_application()
+# This process can replace a killed one.
+scratch.delete_abandoned_copies()
 # Imports all views now, and not while the first user waits.
 resolve("/admin/")

@@ -80,7 +80,7 @@ class Overview:
 
     taken_at: datetime
     faults: Sequence[ServerFault]
-    """Why PostgreSQL or Redis refuses."""
+    """Why PostgreSQL, Redis or the bucket of the stored files refuses."""
     incidents: Sequence[OpenIncident]
     pauses: Sequence[Pause]
     queue: Queue
@@ -110,7 +110,7 @@ class Overview:
     @property
     def problems(self) -> list[HealthProblem]:
         """The problems other than servers, incidents and pauses, each with its action."""
-        if self.faults:
+        if any(not fault.is_of_storage for fault in self.faults):
             # A server that refuses stops the scheduler and the workers, so it is the one cause.
             return []
         found = [
@@ -197,7 +197,7 @@ def overview() -> Overview:
 def _faults(fleet: WorkerFleet) -> tuple[ServerFault, ...]:
     """Return why the servers refuse, also if Redis was lost since the last check."""
     found = recent_server_faults()
-    is_known = any(not fault.is_of_postgres for fault in found)
+    is_known = any(fault.is_of_redis for fault in found)
     return (*found, ServerFault.REDIS_AWAY) if fleet.is_redis_away and not is_known else found
 
 

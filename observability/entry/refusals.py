@@ -52,7 +52,7 @@ class ClearRefusals:
         return _nul() if any(_NUL in text for k, each in fields for text in (k, *each)) else None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer 503 after a statement timeout, and if PostgreSQL or Redis refuses."""
+        """Answer 503 after a statement timeout, and if a server refuses."""
         refused = refusal(request, error)
         if refused is not None:
             return refused
@@ -75,8 +75,9 @@ def refusal(request: HttpRequest, error: BaseException | None) -> HttpResponse |
         return None
     # Everybody who can reach the log-in page sees this page.
     text = text_of(fault, names_address=False)
-    server = "PostgreSQL" if fault.is_of_postgres else "Redis"
-    page = loader.render_to_string("refused.html", {"fault": fault, "text": text, "server": server})
+    page = loader.render_to_string(
+        "refused.html", {"fault": fault, "text": text, "server": fault.server}
+    )
     response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)
     response["Retry-After"] = "30"
     response["Cache-Control"] = "no-store"

@@ -68,6 +68,7 @@ class ErrorCode(StrEnum):
     INPUT_TOO_LARGE = "INPUT_TOO_LARGE"
     DB_ERROR = "DB_ERROR"
     STORAGE_FULL = "STORAGE_FULL"
+    STORAGE_REFUSED = "STORAGE_REFUSED"
     WORKER_LOST = "WORKER_LOST"
     DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
     CANCELLED = "CANCELLED"
@@ -214,6 +215,9 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         True, _A, "The database failed. The step is tried again without a new call to the provider."
     ),
     ErrorCode.STORAGE_FULL: ErrorPolicy(True, _A, "The disk is full. Free some space, then retry."),
+    ErrorCode.STORAGE_REFUSED: ErrorPolicy(
+        True, _A, "The file store refused this file. Check the file store, then retry."
+    ),
     ErrorCode.WORKER_LOST: ErrorPolicy(
         True, _N, "Three workers died in this step. Find the reason, then requeue the record."
     ),

@@ -1,4 +1,4 @@
-"""The reasons for which PostgreSQL or Redis refuses, each with a code and advice.
+"""The reasons for which PostgreSQL, Redis or the file store refuses, each with a code and advice.
 
 `fault_of` is the one function that names the reason of an error. Health, overview, commands, logs
 and the 503 page show its line. No line contains a password, a statement or a value.
@@ -17,6 +17,7 @@ from django.db import Error as DjangoDatabaseError
 from redis import exceptions as redis_errors
 
 from medproc import db_pool, embedded
+from pipeline.core.errors import ErrorCode, PipelineError
 
 
 class ServerFault(StrEnum):
@@ -37,11 +38,34 @@ class ServerFault(StrEnum):
     REDIS_DISK_FULL = "REDIS_DISK_FULL"
     REDIS_CONNECTIONS = "REDIS_CONNECTIONS"
     REDIS_LOGIN = "REDIS_LOGIN"
+    STORAGE_AWAY = "STORAGE_AWAY"
+    STORAGE_LOGIN = "STORAGE_LOGIN"
+    STORAGE_NO_BUCKET = "STORAGE_NO_BUCKET"
+    STORAGE_SETTINGS = "STORAGE_SETTINGS"
+    STORAGE_DISK_FULL = "STORAGE_DISK_FULL"
+    STORAGE_FAILING = "STORAGE_FAILING"
 
     @property
     def is_of_postgres(self) -> bool:
-        """Whether PostgreSQL refuses; otherwise Redis does."""
+        """Whether PostgreSQL refuses."""
         return self.startswith("POSTGRES")
+
+    @property
+    def is_of_redis(self) -> bool:
+        """Whether Redis refuses."""
+        return self.startswith("REDIS")
+
+    @property
+    def is_of_storage(self) -> bool:
+        """Whether the bucket of the stored files refuses."""
+        return self.startswith("STORAGE")
+
+    @property
+    def server(self) -> str:
+        """The name of the server at the beginning of a sentence."""
+        if self.is_of_postgres:
+            return "PostgreSQL"
+        return "Redis" if self.is_of_redis else "The file store"
 
     @property
     def answers(self) -> bool:
@@ -57,6 +81,7 @@ READS_WORK = frozenset(
         ServerFault.REDIS_READ_ONLY,
         ServerFault.REDIS_NO_REPLICAS,
         ServerFault.REDIS_DISK_FULL,
+        ServerFault.STORAGE_DISK_FULL,
     }
 )
 """Faults of a server that refuses writes only."""
@@ -128,8 +153,44 @@ FAULTS: dict[ServerFault, FaultText] = {
         "Redis refuses the login or a command",
         "Check the user, the password and the rights of the user in REDIS_URL.",
     ),
+    _F.STORAGE_AWAY: FaultText(
+        "The file store cannot be reached",
+        "Start the file store, or check STORAGE_ENDPOINT_URL, its certificate and the network.",
+    ),
+    _F.STORAGE_LOGIN: FaultText(
+        "The file store refuses the login or a right",
+        "Check STORAGE_KEY_ID, STORAGE_SECRET_KEY, the rights of the key, and this host's clock.",
+    ),
+    _F.STORAGE_NO_BUCKET: FaultText(
+        "The bucket of the stored files does not exist",
+        "Check STORAGE_BUCKET, or make the bucket.",
+    ),
+    _F.STORAGE_SETTINGS: FaultText(
+        "The file store does not accept a request of medproc",
+        "Check STORAGE_REGION, STORAGE_ENCRYPTION, and the log of the file store.",
+    ),
+    _F.STORAGE_DISK_FULL: FaultText(
+        "The file store has no room left", "Make room in the file store, or raise its quota."
+    ),
+    _F.STORAGE_FAILING: FaultText(
+        "The file store fails or limits requests",
+        "Check the log and the load of the file store.",
+    ),
 }
 """The one table behind health, overview, commands, logs, the 503 page and the runbook."""
+
+
+class FileStoreError(PipelineError):
+    """The bucket of the stored files refuses. Work waits, as for PostgreSQL and Redis."""
+
+    code = ErrorCode.STORAGE_REFUSED
+
+    def __init__(self, fault: ServerFault) -> None:
+        self.fault = fault
+        # Users of the console and clients of the API see this line, so it names no address.
+        text = FAULTS[fault]
+        super().__init__(f"{text.message} ({fault}). {text.advice}")
+
 
 _SQLSTATES = {
     "25006": _F.POSTGRES_READ_ONLY,
@@ -185,6 +246,8 @@ def fault_of(error: BaseException) -> ServerFault | None:
     A statement that PostgreSQL refuses for its content, a deadlock and a timeout are no fault of
     the server.
     """
+    if isinstance(error, FileStoreError):
+        return error.fault
     if isinstance(error, redis_errors.RedisError):
         return _fault_of_redis(error)
     if isinstance(error, DjangoDatabaseError | psycopg.Error):
@@ -200,7 +263,7 @@ def line_of(fault: ServerFault) -> str:
 
 def text_of(fault: ServerFault, *, names_address: bool = True) -> FaultText:
     """Return the row of `FAULTS`; the text of a server that is away can name its address."""
-    is_away = fault in {ServerFault.POSTGRES_AWAY, ServerFault.REDIS_AWAY}
+    is_away = fault.endswith("_AWAY")
     return _with_address(fault, FAULTS[fault], names_address) if is_away else FAULTS[fault]
 
 
@@ -248,6 +311,10 @@ def _fault_of_redis(error: BaseException) -> ServerFault | None:
 
 def _with_address(fault: ServerFault, text: FaultText, names_address: bool) -> FaultText:
     """Add the address, or say that an embedded server does not run."""
+    if fault.is_of_storage:
+        url = settings.STORAGE_ENDPOINT_URL if names_address else None
+        at_url = f" at {_host(url)} (STORAGE_ENDPOINT_URL)" if url else ""
+        return FaultText(text.message + at_url, text.advice)
     if fault.is_of_postgres:
         name, variable, url = "PostgreSQL", "DATABASE_URL", settings.DATABASE_URL
         is_embedded, at = settings.EMBEDDED_POSTGRES, 0

@@ -6,17 +6,16 @@ Django's storage API serves a local folder and an S3-compatible store with the s
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import logging
 import os
 import shutil
-import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 from uuid import uuid4
 
 from django.conf import settings
@@ -25,6 +24,11 @@ from django.core.files.storage import default_storage
 from django.db import connection
 
 from pipeline.core.errors import ErrorCode, PipelineError
+from pipeline.core.server_faults import FileStoreError, ServerFault
+from pipeline.documents import scratch
+
+if TYPE_CHECKING:
+    from pipeline.documents.bucket import BucketStorage
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +57,8 @@ def store(source: BinaryIO) -> Stored:
     """Copy a stream into the store and hash it.
 
     Raises PipelineError STORAGE_FULL if there is no room, and then leaves nothing behind. Raises
-    SweptError if the sweep deletes the bytes while they are written.
+    FileStoreError if the bucket refuses; the sweep deletes what it may have kept. Raises SweptError
+    if the sweep deletes the bytes while they are written.
     """
     digest, size = hashlib.sha256(), 0
     while block := source.read(_BLOCK):
@@ -77,7 +82,7 @@ def discard(key: str) -> None:
     """Delete bytes that no record names. A failure is logged and never raised."""
     try:
         default_storage.delete(key)
-    except OSError as error:
+    except (OSError, FileStoreError) as error:
         logger.error("stored bytes %s could not be deleted: %s", key, type(error).__name__)
 
 
@@ -112,20 +117,58 @@ def lock_unclaimed(keys: Collection[str]) -> list[str]:
         return [key for (key,) in cursor.fetchall()]
 
 
+Copying = Callable[[Callable[[], None]], None]
+"""Runs a copy."""
+
+
+def at_once(copy: Callable[[], None]) -> None:
+    """Run a copy, and do nothing else meanwhile."""
+    copy()
+
+
 @contextmanager
-def local_path(key: str) -> Iterator[Path]:
-    """Yield a path at which the stored bytes are readable during the block."""
+def local_path(key: str, copying: Copying = at_once) -> Iterator[Path]:
+    """Yield a path at which the stored bytes are readable during the block.
+
+    `copying` runs the copy from a bucket, which can take long; a step renews its lease meanwhile.
+    """
     try:
         path = default_storage.path(key)
     except NotImplementedError:
-        folder = settings.FILE_UPLOAD_TEMP_DIR
-        with tempfile.NamedTemporaryFile(prefix="medproc-", dir=folder) as copy:
-            # The lock tells the clean-up of the folder that this copy is in use. A copy without a
-            # lock was left by a killed process.
-            fcntl.flock(copy, fcntl.LOCK_EX)
-            with default_storage.open(key) as stored:
-                shutil.copyfileobj(stored, copy, _BLOCK)
-            copy.flush()
+        with scratch.copy_file() as copy:
+            copying(partial(_copy, key, copy))
             yield Path(copy.name)
     else:
         yield Path(path)
+
+
+def _copy(key: str, target: BinaryIO) -> None:
+    with default_storage.open(key) as stored:
+        shutil.copyfileobj(stored, target, _BLOCK)
+    target.flush()
+
+
+def fault(*, writes: bool = False) -> ServerFault | None:
+    """Return why the bucket refuses now; None without a bucket. With `writes`, also write."""
+    if settings.STORAGE_BUCKET is None:
+        return None
+    from pipeline.documents.bucket import BucketStorage
+
+    quick = BucketStorage(**cast("BucketStorage", default_storage).quick_options)
+    try:
+        if writes:
+            quick.check_writes(f"checks/{uuid4()}")
+        else:
+            quick.check_reads()
+    except FileStoreError as error:
+        return error.fault
+    except OSError:
+        return ServerFault.STORAGE_DISK_FULL
+    return None
+
+
+def abort_unfinished(older_s: float) -> int:
+    """Delete what killed uploads have left in the bucket, invisible among its objects; count."""
+    if settings.STORAGE_BUCKET is None:
+        return 0
+    return cast("BucketStorage", default_storage).abort_unfinished(f"{FOLDER}/", older_s)

@@ -163,8 +163,12 @@ def without_attachments() -> Iterator[None]:
 
 
 @contextmanager
-def source_of(shell_file_id: UUID) -> Iterator[Source | None]:
+def source_of(
+    shell_file_id: UUID, copying: storage.Copying = storage.at_once
+) -> Iterator[Source | None]:
     """Give the record's file for the time of a step; None where only text is sent.
+
+    `copying` is that of `storage.local_path`.
 
     A text file has no pictures of pages, so its text is sent in each mode.
 
@@ -181,7 +185,7 @@ def source_of(shell_file_id: UUID) -> Iterator[Source | None]:
     hidden = Page.objects.filter(
         shell_file_id=shell_file_id, warnings__contains=[reader.HIDDEN_TEXT]
     )
-    with storage.local_path(key) as path:
+    with storage.local_path(key, copying) as path:
         yield Source(
             path,
             limits=replace(

@@ -36,6 +36,7 @@ SILENT = frozenset(
         ErrorCode.WORKER_LOST,
         ErrorCode.DEADLINE_EXCEEDED,
         ErrorCode.STORAGE_FULL,
+        ErrorCode.STORAGE_REFUSED,
     }
 )
 """Outcomes that say nothing about the provider; every other outcome is a failure, or the call was

@@ -6,7 +6,7 @@ either may be unreachable. The report names no record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -31,7 +31,7 @@ class Health:
 
     problems: tuple[str, ...]
     faults: tuple[ServerFault, ...]
-    """Why PostgreSQL or Redis refuses; each is also the first of the problems."""
+    """Why a server or the bucket refuses; each is also one of the first problems."""
     steps: Mapping[Step, StepAges]
     """The ages of each step; empty if PostgreSQL does not answer."""
     ticks: tuple[LastTaskRun, ...]
@@ -61,9 +61,10 @@ class Health:
 
 def examine() -> Health:
     """Check rows, periodic tasks, queues and workers once."""
-    faults = server_check.server_faults()
+    faults = server_check.server_faults(writes=True)
     problems = [line_of(fault) for fault in faults]
-    postgres, redis = _first(faults, of_postgres=True), _first(faults, of_postgres=False)
+    postgres = next((fault for fault in faults if fault.is_of_postgres), None)
+    redis = next((fault for fault in faults if fault.is_of_redis), None)
     steps: Mapping[Step, StepAges] = {}
     ticks: list[LastTaskRun] = []
     depths: Mapping[str, int] = {}
@@ -113,10 +114,6 @@ def _warnings() -> list[str]:
     if lacks is not None:
         found.append(f"the reader is not isolated: {lacks}")
     return found
-
-
-def _first(faults: Sequence[ServerFault], *, of_postgres: bool) -> ServerFault | None:
-    return next((fault for fault in faults if fault.is_of_postgres is of_postgres), None)
 
 
 def _of_step(step: Step, ages: StepAges) -> list[str]:

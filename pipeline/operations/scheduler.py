@@ -232,7 +232,8 @@ def _child(task: PeriodicTask, deadline_s: float, after_refusal: bool, says: boo
         refuses = fault is not None and fault.is_of_postgres
         code = REFUSED if refuses else FAILED
         if fault is None or not refuses:
-            logger.error("scheduler: %s failed: %s", task.name, redacted(error))
+            why = line_of(fault) if fault and fault.is_of_storage else redacted(error)
+            logger.error("scheduler: %s failed: %s", task.name, why)
         elif says:
             logger.error("scheduler: no periodic task runs: %s", line_of(fault))
     sys.exit(code)

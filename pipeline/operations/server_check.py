@@ -1,7 +1,8 @@
-"""The check whether PostgreSQL and Redis accept writes now, each with the reason if not.
+"""The check whether PostgreSQL, Redis and the bucket accept writes now, with the reason if not.
 
 A server that refuses writes still answers reads, so the check asks for a write. Health, the
 overview and the commands use it. Each question takes a connection of its own with a short timeout.
+The overview asks the bucket for a read only: a write costs four requests.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from redis.exceptions import RedisError
 
 from medproc import db_pool
 from pipeline.core.server_faults import ServerFault, fault_of
+from pipeline.documents import storage
 from pipeline.queueing.queues import check_writes
 
 TIMEOUT_S = 5
@@ -20,9 +22,13 @@ KEEP_S = 5.0
 """Seconds for which `recent_server_faults` keeps an answer."""
 
 
-def server_faults() -> tuple[ServerFault, ...]:
-    """Return why PostgreSQL and Redis refuse now; empty if both accept writes."""
-    return tuple(fault for fault in (postgres_fault(), redis_fault()) if fault is not None)
+def server_faults(*, writes: bool = False) -> tuple[ServerFault, ...]:
+    """Return why PostgreSQL, Redis and the bucket refuse now; empty if all accept writes.
+
+    With `writes`, the bucket is asked for a write.
+    """
+    found = (postgres_fault(), redis_fault(), storage.fault(writes=writes))
+    return tuple(fault for fault in found if fault is not None)
 
 
 def recent_server_faults() -> tuple[ServerFault, ...]:

@@ -86,6 +86,7 @@ def sweep(
     before the first deletion.
     """
     found = survey(older_s)
+    storage.abort_unfinished(older_s)
     held = None if after_restore else found.held
     gone: list[StoredFile] = []
     if held is None and found.orphans:

@@ -19,7 +19,7 @@ from medproc.timing import scaled
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.documents import reader, storage
-from pipeline.execution.heartbeat import renew, with_lease
+from pipeline.execution.heartbeat import call_with_lease, renew, with_lease
 from pipeline.execution.preemption import PREEMPTED, Preemption
 from pipeline.execution.reuse.pages import copy_pages
 from pipeline.execution.shutdown import stop_requested
@@ -100,7 +100,8 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
         return judged(lease)
     shell_file = ShellFile.objects.get(id=lease.shell_file_id)
     try:
-        with storage.local_path(shell_file.storage_key) as path:
+        copying = partial(call_with_lease, lease, deadline)
+        with storage.local_path(shell_file.storage_key, copying) as path:
             return _read(lease, deadline, shell_file, str(path))
     except reader.InputRefused as refused:
         return StepFailed(failure=Failure(code=ErrorCode(refused.code), message=refused.message))

@@ -34,6 +34,7 @@ from medproc.db_pool import use_no_pool
 from medproc.timing import scaled
 from pipeline.core.redaction import redacted
 from pipeline.core.server_faults import FaultLog, explain
+from pipeline.documents import scratch
 from pipeline.execution.shutdown import grace_s, request_stop
 from pipeline.queueing.queues import StepEntry, StepQueue, json_only, worker_connection
 from pipeline.workers import memory, stuck_steps
@@ -328,6 +329,7 @@ class Worker(RQWorker):
                 SHARED_STEP.note_refusal(False)
         if self._horse_status:
             expire_leases_of(self.name)
+            scratch.delete_abandoned_copies()
 
     def _waits_for_postgres(self) -> bool:
         """Stay registered while PostgreSQL refuses; return False after a stop."""

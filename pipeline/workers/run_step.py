@@ -26,8 +26,9 @@ from pipeline.core.db_errors import is_away, unless_away
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, LeaseLostError, LeaseUnrenewedError, PipelineError
 from pipeline.core.redaction import redacted
-from pipeline.core.server_faults import explain, fault_of
+from pipeline.core.server_faults import FileStoreError, explain, fault_of
 from pipeline.core.states import CALLING_STEPS, Step
+from pipeline.documents import storage
 from pipeline.execution.admission import limiter_of
 from pipeline.execution.heartbeat import REPEAT_SHARE
 from pipeline.execution.preemption import PREEMPTED
@@ -79,6 +80,8 @@ from pipeline.workers.refused_steps import REASON
 from pipeline.workers.shared_step import SHARED_STEP
 
 logger = logging.getLogger(__name__)
+
+STORE_REFUSED = "the file store refused"
 
 
 def run_step(step: str) -> None:
@@ -142,12 +145,12 @@ def _warn_of_scheduler() -> None:
 
 
 def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
-    """Run the step; while the database is away, again after 10, 20 and 40 s (requirement 44)."""
+    """Run the step; while a server is away, again after 10, 20 and 40 s (requirement 44)."""
     woken = Event()
     forget = on_stop(woken.set)
     try:
         for attempt in Retrying(
-            retry=retry_if_exception(is_away),
+            retry=retry_if_exception(_is_server_away),
             wait=wait_exponential(multiplier=scaled(10.0)),
             stop=stop_after_attempt(4),
             before_sleep=lambda state: _before_wait(state, deadline),
@@ -174,6 +177,8 @@ def _run(lease: Lease, deadline: StepDeadline) -> StepResult:
     except LeaseLostError:
         raise
     except PipelineError as error:
+        if isinstance(error, FileStoreError) and storage.fault() is not None:
+            return StepInterrupted(reason=STORE_REFUSED)
         if error.code is ErrorCode.CANCELLED:
             return StepInterrupted(reason=CANCELLED)
         failed = StepFailed(
@@ -238,8 +243,16 @@ def _database_refuses(lease: Lease, deadline: StepDeadline) -> bool:
     return False
 
 
+def _is_server_away(error: BaseException) -> bool:
+    """Return whether the step can succeed a little later, when the server accepts it again."""
+    return is_away(error) or isinstance(error, FileStoreError)
+
+
 def _before_wait(state: RetryCallState, deadline: StepDeadline) -> None:
-    """Drop the broken connection; the wait for the database is no hang."""
+    """Drop the broken connection; the wait for a server is no hang."""
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, FileStoreError) and is_first_to_say(error.fault):
+        logger.error("%s", explain(error), extra={"action": "file_store_refuses"})
     connection.close()
     deadline.sign_of_life(time.monotonic() + state.upcoming_sleep)
     # A wait beyond the deadline would be taken for a hang, too. The rest is for the next attempt.

@@ -142,6 +142,7 @@ class Command(PlainCommand):
             with unless_away():
                 record_command("submit", target_kind="record", refusal=error)
             self.stderr.write(f"{name}: {error.message} ({error.code})")
+            self._refusing = fault_of(error)
             return FileResult(name=name, error_code=error.code, refusal=error.message)
         except (DatabaseError, InterfaceError) as error:
             fault = fault_of(error)

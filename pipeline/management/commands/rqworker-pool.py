@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from pipeline.core.server_faults import explain
+from pipeline.documents import scratch
 from pipeline.management.commands.rqworker import known_queues
 from pipeline.management.plain_command import PlainCommand
 from pipeline.operations.service_hooks import serving
@@ -51,6 +52,7 @@ class Command(PlainCommand):
         seats = _seats(known_queues(queues), workers)
         if refusal := refusal_of_redis():
             raise CommandError(explain(refusal))
+        scratch.delete_abandoned_copies()
         with serving("workers"):
             code = WorkerPool(seats, burst=burst).run()
         sys.exit(code)

@@ -12,6 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from redis.exceptions import RedisError
 
 from pipeline.core.server_faults import explain
+from pipeline.documents import scratch
 from pipeline.management.plain_command import PlainCommand
 from pipeline.queueing.queues import ALL_QUEUES, RECORD_QUEUES
 from pipeline.workers.pool import refusal_of_redis
@@ -33,6 +34,7 @@ class Command(PlainCommand):
         names = known_queues(queues) or RECORD_QUEUES
         if refusal := refusal_of_redis():
             raise CommandError(explain(refusal))
+        scratch.delete_abandoned_copies()
         warm()
         try:
             sys.exit(Worker.on(names).run(burst=burst))

@@ -68,7 +68,13 @@ def _environment(places: embedded.Places, data: Path) -> dict[str, str]:
     # The second place for the heads of the audit belongs to the service, and a variable must not
     # be set twice, by itself and by a file.
     left_out = {"AUDIT_HEADS_DIR", *(f"{name}_FILE" for name in own)}
-    return {**{name: value for name, value in os.environ.items() if name not in left_out}, **own}
+    # So do the bucket and its key: the stored files of the rehearsal are in a folder.
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in left_out and not name.startswith("STORAGE_")
+    }
+    return {**kept, **own}
 
 
 def _run(environment: dict[str, str], *arguments: str) -> str:

@@ -124,10 +124,10 @@ def erase_record(
         # The audit's chain locks at the commit, so that no other audit row waits for the file.
         _run("SET CONSTRAINTS ALL DEFERRED")
         is_shared = ShellFile.objects.filter(storage_key=record.storage_key).exists()
-        goes = exists and not is_shared
-        found = Erased(files=int(goes), patients=int(is_last), **counts)
+        found = Erased(files=int(exists and not is_shared), patients=int(is_last), **counts)
         audit(found)
-        if goes:
+        if not is_shared:
+            # Also without a file: a bucket can keep old versions of a file that does not exist.
             _delete_bytes(record.storage_key)
     logger.warning("record_erased record=%s", record_id, extra={"action": "record_erased"})
     return found
@@ -209,7 +209,8 @@ def _delete_bytes(key: str) -> None:
     except NotImplementedError:
         # A storage without folders, such as S3, has nothing to sync.
         return
-    storage.sync_folder(folder)
+    if folder.is_dir():
+        storage.sync_folder(folder)
 
 
 def _one(statement: str, record_id: UUID) -> dict[str, Any]:

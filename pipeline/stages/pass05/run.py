@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -66,7 +67,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     """Find the encounters of a record; continue with the stored plan after an interruption."""
     pages = selectors.page_texts(lease.shell_file_id)
     session, chunks = store.plan(lease, pages, settings.PASS05_CHUNK_PAGES)
-    with source_of(lease.shell_file_id) as source:
+    with source_of(lease.shell_file_id, partial(call_with_lease, lease, deadline)) as source:
         work = ChunkWork(pages, chunks, source)
         result = executor.run(
             lease,

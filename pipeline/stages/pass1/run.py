@@ -7,6 +7,7 @@ stop the other encounters.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from pipeline.core.states import WORK_TERMINAL, WorkStatus
 from pipeline.core.types import PageText
 from pipeline.execution import executor
 from pipeline.execution.attachments import Shown, Source, source_of
+from pipeline.execution.heartbeat import call_with_lease
 from pipeline.execution.splits import Split
 from pipeline.execution.step_result import (
     AllItemsEnded,
@@ -51,7 +53,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     pages = selectors.page_texts(lease.shell_file_id)
     spans = selectors.spans_by_encounter(lease.shell_file_id)
     plan = store.plan(lease, spans, pages)
-    with source_of(lease.shell_file_id) as source:
+    with source_of(lease.shell_file_id, partial(call_with_lease, lease, deadline)) as source:
         work = BatchWork(lease, pages, plan, source)
         result = executor.run(
             lease,

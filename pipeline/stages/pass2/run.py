@@ -7,6 +7,7 @@ enriched entities of an encounter are published in the flush in which its last z
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.core.types import slices as cut
 from pipeline.execution import executor
 from pipeline.execution.attachments import Shown, Source, source_of
+from pipeline.execution.heartbeat import call_with_lease
 from pipeline.execution.splits import Split
 from pipeline.execution.step_result import (
     AllItemsEnded,
@@ -53,7 +55,7 @@ def run(lease: Lease, deadline: StepDeadline) -> StepResult:
     """Enrich the entities of every encounter that is not enriched yet."""
     pages = selectors.page_texts(lease.shell_file_id)
     zones, facts = store.plan(lease, pages)
-    with source_of(lease.shell_file_id) as source:
+    with source_of(lease.shell_file_id, partial(call_with_lease, lease, deadline)) as source:
         work = ZoneWork(lease, pages, facts, zones, source)
         result = executor.run(
             lease,
