@@ -172,25 +172,25 @@ class Environment(BaseSettings):
         7, PROJECT_ROOT / "var", hint="absolute path of a folder that medproc may make and write"
     )
     STORAGE_BUCKET: str | None = _variable(
-        140,
+        150,
         hint="the name of a bucket: 3 to 63 lower-case letters, digits, dots and dashes",
         pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
     )
     STORAGE_ENDPOINT_URL: Annotated[str, AfterValidator(env_values.check_store_url)] | None = (
-        _variable(141, hint="https://host, or http:// for a store on this machine")
+        _variable(151, hint="https://host, or http:// for a store on this machine")
     )
     STORAGE_REGION: str | None = _variable(
-        142, hint="the name of a region, such as eu-central-1", pattern=r"^[a-z0-9-]{1,64}$"
+        152, hint="the name of a region, such as eu-central-1", pattern=r"^[a-z0-9-]{1,64}$"
     )
     STORAGE_KEY_ID: Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,512}$")] | None = (
-        _variable(143, hint="the id of an access key, without spaces")
+        _variable(153, hint="the id of an access key, without spaces")
     )
     STORAGE_SECRET_KEY: (
         Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,512}$"), Masked] | None
-    ) = _variable(144, hint="the secret of the access key, without spaces")
-    STORAGE_ENCRYPTION: Literal["AES256", "aws:kms"] | None = _variable(145)
+    ) = _variable(154, hint="the secret of the access key, without spaces")
+    STORAGE_ENCRYPTION: Literal["AES256", "aws:kms"] | None = _variable(155)
     STORAGE_KMS_KEY_ID: str | None = _variable(
-        146, hint="the id or the ARN of a key", pattern=r"^[A-Za-z0-9:/_-]{1,512}$"
+        156, hint="the id or the ARN of a key", pattern=r"^[A-Za-z0-9:/_-]{1,512}$"
     )
     MEDPROC_PROVIDER: ProviderName | None = _variable(8)
     GEMINI_API_KEY: (

@@ -84,8 +84,8 @@ _WEIGHTS = (
     "REVIEW_WEIGHT_VALUE",
 )  # fmt: skip
 _OF_BUCKET = (
-    "STORAGE_ENDPOINT_URL", "STORAGE_REGION", "STORAGE_KEY_ID", "STORAGE_SECRET_KEY",
-    "STORAGE_ENCRYPTION", "STORAGE_KMS_KEY_ID",
+    "STORAGE_ENDPOINT_URL", "STORAGE_REGION", "STORAGE_KEY_ID", "STORAGE_ENCRYPTION",
+    "STORAGE_KMS_KEY_ID",
 )  # fmt: skip
 _SERVICE = ("MEDPROC_PROVIDER", "GEMINI_API_KEY", "GEMINI_BASE_URL")
 RULES = (
@@ -244,7 +244,12 @@ RULES = (
     _rule(
         "STORAGE_KEY_ID",
         "is not set, although STORAGE_SECRET_KEY is",
-        lambda env: env.STORAGE_SECRET_KEY is not None and env.STORAGE_KEY_ID is None,
+        lambda env: (
+            env.STORAGE_BUCKET is not None
+            and env.STORAGE_SECRET_KEY is not None
+            and env.STORAGE_KEY_ID is None
+        ),
+        "STORAGE_BUCKET",
         "STORAGE_SECRET_KEY",
     ),
     _rule(

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import IO, Any
 
 from boto3.exceptions import Boto3Error
@@ -54,7 +55,7 @@ class BucketStorage(S3Storage):  # type: ignore[misc]  # django-storages has no 
 
     def __init__(self, *, is_quick: bool = False, **options: Any) -> None:
         """With `is_quick`, a request ends soon and is not repeated."""
-        self._process_id = os.getpid()
+        self._process_id, self._session = 0, None
         self.quick_options = {**options, "is_quick": True}
         has_own_key = options.get("access_key") is not None
         is_aws = options.get("endpoint_url") is None
@@ -85,15 +86,15 @@ class BucketStorage(S3Storage):  # type: ignore[misc]  # django-storages has no 
 
     @property
     def connection(self) -> Any:
-        """The connection of this thread; a forked process makes its own, or replies would swap."""
-        if self._process_id != os.getpid():
-            self._connections, self._process_id = threading.local(), os.getpid()
-        return super().connection
+        """The connection of this process; a forked process makes its own, or replies would swap.
 
-    @property
-    def bucket(self) -> Any:
-        """The bucket over the connection of this thread."""
-        return self.connection.Bucket(self.bucket_name)
+        All threads use its client: making one takes 0.2 s (measured).
+        """
+        if self._process_id != os.getpid():
+            self._connections, self._making = SimpleNamespace(), threading.Lock()
+            self._process_id = os.getpid()
+        with self._making:
+            return super().connection
 
     def exists(self, name: str) -> bool:
         """Return whether the object exists."""
@@ -166,9 +167,20 @@ class BucketStorage(S3Storage):  # type: ignore[misc]  # django-storages has no 
         return File(io.BufferedReader(_Body(body), _BLOCK), name)
 
     def _save(self, name: str, content: IO[Any]) -> str:
+        content.seek(0)
         with _named_faults():
-            saved: str = super()._save(name, content)
-            return saved
+            self._client.upload_fileobj(
+                content,
+                *self._where(name).values(),
+                ExtraArgs=self._get_write_parameters(name),
+                Config=self.transfer_config,
+            )
+        return str(clean_name(name))
+
+    def _create_session(self) -> Any:
+        # A session has no socket, so a forked process uses that of its parent.
+        self._session = self._session or super()._create_session()
+        return self._session
 
     def _where(self, name: str) -> dict[str, str]:
         return {"Bucket": self.bucket_name, "Key": self._normalize_name(clean_name(name))}

@@ -42,7 +42,7 @@ def _abandoned_copies() -> Iterator[Path]:
         # Another process may delete the file at the same moment.
         with suppress(FileNotFoundError):
             found = path.lstat()
-            # An empty copy is one that its process is about to lock.
+            # The process of an empty copy has perhaps not locked it yet.
             if stat.S_ISREG(found.st_mode) and found.st_size and not _is_in_use(path):
                 yield path
 

@@ -148,6 +148,12 @@ def _copy(key: str, target: BinaryIO) -> None:
     target.flush()
 
 
+def warm() -> None:
+    """Do the one-time work of a bucket, which a forked process inherits; connect to nothing."""
+    if settings.STORAGE_BUCKET is not None:
+        _ = cast("BucketStorage", default_storage).connection
+
+
 def fault(*, writes: bool = False) -> ServerFault | None:
     """Return why the bucket refuses now; None without a bucket. With `writes`, also write."""
     if settings.STORAGE_BUCKET is None:

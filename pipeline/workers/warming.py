@@ -11,6 +11,7 @@ from functools import cache
 
 from rq.utils import import_attribute
 
+from pipeline.documents import storage
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.providers import factory
 from pipeline.providers.config import ProviderConfig
@@ -30,6 +31,7 @@ def warm() -> None:
     """Import the modules that every horse needs, exempt their pages from GC, and collect rarely."""
     import_attribute(RUN_STEP)
     factory.warm(ProviderConfig.of_settings())
+    storage.warm()
     _exempt_from_gc()
     gc.set_threshold(GC_ALLOCATIONS)
 

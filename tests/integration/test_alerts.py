@@ -169,6 +169,7 @@ SCENARIOS: Mapping[str, Callable[[], None]] = {
 OF_SERVERS = {
     "MedprocPostgresRefuses": ServerFault.POSTGRES_AWAY,
     "MedprocRedisRefuses": ServerFault.REDIS_AWAY,
+    "MedprocStorageRefuses": ServerFault.STORAGE_LOGIN,
     "MedprocDiskFull": ServerFault.REDIS_DISK_FULL,
 }
 

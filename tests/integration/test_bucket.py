@@ -1,4 +1,4 @@
-"""With a bucket, records pass through as with the folder, and a store that refuses loses nothing."""
+"""Records go through a bucket as through the folder, and a bucket that refuses loses nothing."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from pipeline.core.states import JobStatus, Step
 from pipeline.documents import storage
 from pipeline.models import Entity, Job, Page, ShellFile
 from pipeline.operations import stored_files
+from pipeline.stages.intake import Received
 from pipeline.workers.run_step import run_step
 from tests.support import records
 from tests.support.api_clients import a_program
@@ -82,10 +83,16 @@ def uploaded(client: Client, content: bytes) -> Any:
     return client.post(reverse("admin:upload_files"), fields, headers=accepts)
 
 
+def impatient(settings: Any) -> None:
+    """Shorten the waits of a step to 0.1 s together, and keep its lease and its deadline long."""
+    settings.TIME_SCALE = 0.002
+    settings.LEASE_S = settings.STEP_DEADLINE_MIN_S = records.PATIENCE_S * 20
+
+
 def run(record_id: UUID) -> ShellFile:
     """Run the steps of a record that was submitted over HTTP."""
     job = Job.objects.get(shell_file_id=record_id)
-    received = records.Received(shell_file_id=record_id, job_id=job.id, dispatch_no=0)
+    received = Received(shell_file_id=record_id, job_id=job.id, dispatch_no=0)
     return records.run_record(received)
 
 
@@ -103,7 +110,8 @@ def test_a_record_goes_through_the_bucket_from_the_upload_to_the_erasure(
     ran = [run(record_id) for record_id in ids]
     page = reviewer.get(reverse("admin:record_page", args=[ids[0], 1]))
     image = reviewer.get(page.context["image"])
-    export = reviewer.get(reverse("admin:record_export", args=[ids[0]]), {"format": "csv"})
+    url = reverse("admin:record_export", args=[ids[0]])
+    export: Any = reviewer.get(url, {"format": "csv"})
     exported = b"".join(export.streaming_content)
 
     assert [bucket.content(record.storage_key) for record in ran] == [first, second]
@@ -139,3 +147,88 @@ def test_a_large_file_is_stored_and_read_in_parts_and_a_killed_upload_leaves_not
     left = bucket.objects()
     assert (killed["Key"] in left, foreign["Key"] in left) == (False, True)
     assert [name.split("/")[0] for name in left] == ["sweep-markers", "other"]
+
+
+WRONG = (
+    ({"STORAGE_ENDPOINT_URL": "http://127.0.0.1:9"}, ServerFault.STORAGE_AWAY),
+    ({"STORAGE_KEY_ID": SECRET}, ServerFault.STORAGE_LOGIN),
+    ({"STORAGE_SECRET_KEY": SECRET}, ServerFault.STORAGE_LOGIN),
+    ({"STORAGE_BUCKET": f"{NAME}-2"}, ServerFault.STORAGE_NO_BUCKET),
+)
+
+
+def test_a_bucket_that_refuses_is_named_everywhere_and_nothing_is_lost(
+    bucket: Bucket,
+    cloned_db: str,
+    redis_db: redis.Redis,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    settings: Any,
+) -> None:
+    done = records.completed_record(short_record(tmp_path / "done.pdf", 1))
+    received = records.submit(short_record(tmp_path / "record.pdf", 1))
+    page = reverse("admin:page_image", args=[done.id, 1])
+    operator, reviewer, program = a_client(Role.OPERATOR), a_client(Role.REVIEWER), a_program()
+    before = bucket.objects()
+    impatient(settings)
+
+    for changed, fault in WRONG:
+        line = f"{FAULTS[fault].message} ({fault}). {FAULTS[fault].advice}"
+        with bucket.used(**changed):
+            refused = uploaded(operator, short_pdf(1)).json()
+            problem = program.submit(short_pdf(1))
+            image = reviewer.get(page)
+            run_step(Step.PAGES)
+            with pytest.raises(FileStoreError):
+                erase(done.id)
+            with pytest.raises(FileStoreError):
+                stored_files.sweep(0.0)
+            with pytest.raises(SystemExit):
+                call_command("health", stdout=(health := StringIO()))
+
+        assert (refused["code"], refused["message"]) == ("STORAGE_REFUSED", line)
+        assert (problem.status_code, problem.json()["code"]) == (503, "STORAGE_REFUSED")
+        assert (problem.json()["detail"], problem["Retry-After"]) == (line, "30")
+        assert image.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+        assert "The file store refuses requests" in image.content.decode()
+        assert f"({fault}). {FAULTS[fault].advice}" in health.getvalue()
+        said = [caplog.text, health.getvalue(), str(refused), problem.content.decode()]
+        assert SECRET not in "".join(said)
+        assert (bucket.objects(), copies()) == (before, [])
+        job = Job.objects.get(id=received.job_id)
+        assert (job.status, job.current_step) == (JobStatus.PENDING, Step.PAGES)
+        assert (job.retry_count, job.crash_count) == (0, 0)
+    # A process says the same fault once a minute.
+    assert [fault for _, fault in WRONG if f"({fault})" not in caplog.text] == []
+    records.run_record(received)
+    assert Job.objects.get(id=received.job_id).status == JobStatus.COMPLETED
+    erase(done.id)
+    assert bucket.objects() == [ShellFile.objects.get().storage_key]
+
+
+def test_a_key_without_a_right_is_found_by_health_and_fails_one_file_by_name(
+    bucket: Bucket, cloned_db: str, tmp_path: Path, settings: Any
+) -> None:
+    received = records.submit(short_record(tmp_path / "record.pdf", 1))
+    impatient(settings)
+
+    with bucket.without("s3:GetObject"):
+        found, reads = storage.fault(writes=True), storage.fault()
+        run_step(Step.PAGES)
+
+    job = Job.objects.get(id=received.job_id)
+    assert (found, reads) == (ServerFault.STORAGE_LOGIN, None)
+    assert (job.status, job.error_code) == (JobStatus.FAILED, ErrorCode.STORAGE_REFUSED)
+    assert [name.split("/")[0] for name in bucket.objects()] == ["records"]
+
+
+def test_a_bucket_that_vanishes_is_not_taken_for_a_missing_file(bucket: Bucket) -> None:
+    with bucket.used(STORAGE_BUCKET=f"{NAME}-2"):
+        for ask in ("exists", "size", "open", "delete", "get_modified_time", "listdir"):
+            with pytest.raises(FileStoreError) as refused:
+                getattr(default_storage, ask)("records/x")
+            assert refused.value.fault is ServerFault.STORAGE_NO_BUCKET
+            assert refused.value.__suppress_context__
+    assert not default_storage.exists("records/x")
+    with pytest.raises(FileNotFoundError):
+        default_storage.open("records/x")

@@ -28,6 +28,7 @@ SECRET_VALUES = {
     "SECRET_KEY": CANARY * 8,
     "METRICS_TOKEN": CANARY * 8,
     "OIDC_CLIENT_SECRET": CANARY * 8,
+    "STORAGE_SECRET_KEY": CANARY,
     "GEMINI_API_KEY": CANARY,
 }
 SHOWN_BY_DJANGO = """
@@ -106,6 +107,9 @@ def environment(folder: Path, name: str, way: str) -> dict[str, str]:
     given = {
         "DJANGO_SETTINGS_MODULE": "medproc.settings",
         "MEDPROC_DATA_DIR": str(folder / name),
+        "STORAGE_BUCKET": "records",
+        "STORAGE_ENDPOINT_URL": "http://127.0.0.1:1",
+        "STORAGE_KEY_ID": "id",
     }
     if way == "variables":
         return kept | given | SECRET_VALUES

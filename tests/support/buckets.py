@@ -1,4 +1,4 @@
-"""A bucket of a real S3 server on loopback (moto), with a key that has only the documented rights."""
+"""A bucket of an S3 server on loopback (moto), with a key that has only the documented rights."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ class Bucket:
     environment: dict[str, str]
     client: Any
     """A client with all rights, for what medproc itself must not do."""
+    operator: tuple[str, str]
+    """The key of that client."""
 
     def objects(self) -> list[str]:
         """Return the names of everything in the bucket: versions, their marks, parts of uploads."""
@@ -75,6 +77,14 @@ class Bucket:
         self.client.put_bucket_versioning(Bucket=NAME, VersioningConfiguration=state)
 
     @contextmanager
+    def without(self, right: str) -> Iterator[None]:
+        """Take a right from the key of medproc during the block."""
+        iam = _client("iam", self.url, *self.operator)
+        _allow(iam, "medproc", [each for each in RIGHTS if each != right])
+        yield
+        _allow(iam, "medproc", RIGHTS)
+
+    @contextmanager
     def used(self, **changed: str) -> Iterator[None]:
         """Use the bucket in this process; `changed` replaces variables."""
         variables: dict[str, Any] = {**self.environment, **changed}
@@ -101,7 +111,7 @@ def bucket_server() -> Iterator[Bucket]:
         host, port = server.get_host_and_port()
         url = f"http://{host}:{port}"
         _check_keys_after(url, UNCHECKED)
-        own, others = _new_key(url, "medproc", RIGHTS), _new_key(url, "operator", ["s3:*"])
+        own, others = _new_key(url, "medproc", RIGHTS), _new_key(url, "operator", ["s3:*", "iam:*"])
         client = _client("s3", url, *others)
         client.create_bucket(Bucket=NAME)
         _check_keys_after(url, 0)
@@ -111,7 +121,7 @@ def bucket_server() -> Iterator[Bucket]:
             "STORAGE_KEY_ID": own[0],
             "STORAGE_SECRET_KEY": own[1],
         }
-        yield Bucket(url=url, environment=environment, client=client)
+        yield Bucket(url=url, environment=environment, client=client, operator=others)
     finally:
         server.stop()
 
@@ -119,12 +129,15 @@ def bucket_server() -> Iterator[Bucket]:
 def _new_key(url: str, user: str, rights: list[str]) -> tuple[str, str]:
     client = _client("iam", url, "any", "key")
     client.create_user(UserName=user)
-    where = [f"arn:aws:s3:::{NAME}", f"arn:aws:s3:::{NAME}/*"]
-    statement = {"Effect": "Allow", "Action": rights, "Resource": where}
-    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    client.put_user_policy(UserName=user, PolicyName="records", PolicyDocument=policy)
+    _allow(client, user, rights)
     key = client.create_access_key(UserName=user)["AccessKey"]
     return key["AccessKeyId"], key["SecretAccessKey"]
+
+
+def _allow(client: Any, user: str, rights: list[str]) -> None:
+    statement = {"Effect": "Allow", "Action": rights, "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    client.put_user_policy(UserName=user, PolicyName="records", PolicyDocument=policy)
 
 
 def _check_keys_after(url: str, number: float) -> None:

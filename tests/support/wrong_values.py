@@ -108,6 +108,19 @@ NOT_KEYS = (
     "hunter2 x",
     "k" * 513,
 )
+NOT_BUCKETS = (
+    *NOT_NAMES, "Hunter2-Records", "HUNTER2", "hunter2_x", "-hunter2", "hunter2-", ".hunter2",
+    "hunter2.", "h2", "arn:aws:s3:::hunter2", "s3://hunter2", "hunter2" * 10,
+)  # fmt: skip
+NOT_REGIONS = (*NOT_NAMES, "hunter2.x", "hunter2_x", "Hunter2", "EU hunter2")
+NOT_STORES = (*NOT_SERVICES, "https://x/hunter2", "https://s3.x.org/hunter2/", "s3://hunter2")
+NOT_ENCRYPTIONS = (
+    *NOT_CHOICES, "aes256", "AES-256", "aws-kms", "AWS:KMS", "aws:kms:hunter2", "SSE-S3", "kms",
+)  # fmt: skip
+NOT_KMS_KEYS = (
+    *(name for name in NOT_NAMES if not name.replace("/", "").replace(":", "").isalnum()),
+    *("k" * 513, "alias hunter2", "hunter2.x", "hunter2+x", "hunter2\\"),
+)
 NOT_SECRETS = tuple(f"hunter2{'x' * count}" for count in range(25))
 
 RELATIVE_PATHS = (
@@ -174,6 +187,13 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
         "METRICS_TOKEN": (*NOT_KEYS, *NOT_SECRETS),
         "REDIS_URL": NOT_REDIS,
         "SECRET_KEY": NOT_SECRETS,
+        "STORAGE_BUCKET": NOT_BUCKETS,
+        "STORAGE_ENCRYPTION": NOT_ENCRYPTIONS,
+        "STORAGE_ENDPOINT_URL": NOT_STORES,
+        "STORAGE_KEY_ID": NOT_KEYS,
+        "STORAGE_KMS_KEY_ID": NOT_KMS_KEYS,
+        "STORAGE_REGION": NOT_REGIONS,
+        "STORAGE_SECRET_KEY": NOT_KEYS,
         "SKIPPED_PASSES": (*NOT_NAMES, "pages", "pass05", "pass3,pass4", "PASS3"),
         "TRUSTED_PROXIES": NOT_NETWORKS,
         "WEBHOOK_ALLOWED_HOSTS": (

@@ -25,6 +25,13 @@ WRONG = {
     "DEBUG": "hunter2",
     "ALLOWED_HOSTS": " , ",
     "WEBHOOK_ALLOWED_HOSTS": "https://hunter2/x",
+    "STORAGE_BUCKET": "Hunter2",
+    "STORAGE_ENDPOINT_URL": "http://hunter2.org",
+    "STORAGE_REGION": "hunter2_x",
+    "STORAGE_KEY_ID": "hunter2 hunter2",
+    "STORAGE_SECRET_KEY": "hunter2 hunter2",
+    "STORAGE_ENCRYPTION": "hunter2",
+    "STORAGE_KMS_KEY_ID": "hunter2 hunter2",
     "MEDPROC_PROVIDER": "hunter2",
     "GEMINI_API_KEY": "hunter2 hunter2",
     "GEMINI_BASE_URL": "ftp://hunter2",
@@ -109,7 +116,15 @@ OIDC = {
     "OIDC_ROLES": "ops=operator,CN=x=viewer",
 }
 OWNED = {"SECRET_KEY": "k" * 50, "DATABASE_URL": "postgresql://db/x"}
+BUCKET = {"STORAGE_BUCKET": "records", "STORAGE_REGION": "eu-central-1"}
 CONFLICTS = [
+    ("STORAGE_REGION", {"STORAGE_BUCKET": "records"}),
+    ("STORAGE_REGION", {"STORAGE_REGION": "eu-central-1"}),
+    ("STORAGE_ENDPOINT_URL", {"STORAGE_ENDPOINT_URL": "https://s3.example.org"}),
+    ("STORAGE_ENCRYPTION", {"STORAGE_ENCRYPTION": "AES256"}),
+    ("STORAGE_SECRET_KEY", {**BUCKET, "STORAGE_KEY_ID": "k"}),
+    ("STORAGE_KEY_ID", {**BUCKET, "STORAGE_SECRET_KEY": "s"}),
+    ("STORAGE_KMS_KEY_ID", {**BUCKET, "STORAGE_ENCRYPTION": "AES256", "STORAGE_KMS_KEY_ID": "k"}),
     ("PASS1_BATCH_MIN_PAGES", {"PASS1_BATCH_MIN_PAGES": "11"}),
     ("PASS1_BATCH_MAX_PAGES", {"PASS1_BATCH_MAX_PAGES": "51"}),
     ("HEARTBEAT_S", {"HEARTBEAT_S": "30"}),
@@ -240,6 +255,8 @@ def test_each_rule_between_variables_has_a_case_that_breaks_it(
     bare_environment: pytest.MonkeyPatch,
 ) -> None:
     broken = set()
+    # As if the packages of the extra were not installed.
+    bare_environment.setitem(sys.modules, "boto3", None)
     for _, values in CONFLICTS:
         with bare_environment.context() as patch:
             _set(patch, values)
@@ -247,6 +264,18 @@ def test_each_rule_between_variables_has_a_case_that_breaks_it(
         broken |= {rule.reason for rule in env_rules.RULES if rule.is_broken(environment)}
 
     assert broken == {rule.reason for rule in env_rules.RULES}
+
+
+def test_a_bucket_needs_the_packages_of_the_extra(bare_environment: pytest.MonkeyPatch) -> None:
+    _set(bare_environment, BUCKET)
+
+    _, installed = env.load()
+    # As if the package were not installed.
+    bare_environment.setitem(sys.modules, "boto3", None)
+    _, (problem,) = env.load()
+
+    assert installed == ()
+    assert problem.line.startswith("(medproc.E150) STORAGE_BUCKET: is set, but the packages of")
 
 
 def test_a_second_place_for_audit_heads_and_an_owner_of_the_same_database_are_right(

@@ -19,6 +19,7 @@ RIGHT = {
     "SECRET_KEY": CANARY * 8,
     "METRICS_TOKEN": CANARY * 8,
     "OIDC_CLIENT_SECRET": CANARY * 8,
+    "STORAGE_SECRET_KEY": CANARY,
     "GEMINI_API_KEY": CANARY,
 }
 FLAWS: dict[str, tuple[bytes, str]] = {

@@ -230,8 +230,8 @@ OF_REDIS = (
 )  # fmt: skip
 
 SOURCE_UP = _gauge("scrape_source_up", "1 if this scrape could read the source.", "source")
-FAULTS = _gauge("server_fault", "1 for the reason why PostgreSQL or Redis refuses.", "code",
-                zeros=tuple((fault.value,) for fault in ServerFault))  # fmt: skip
+FAULTS = _gauge("server_fault", "1 for the reason why PostgreSQL, Redis or the bucket refuses.",
+                "code", zeros=tuple((fault.value,) for fault in ServerFault))  # fmt: skip
 OF_SCRAPE = (SOURCE_UP, FAULTS)
 
 ALL: tuple[MetricDeclaration, ...] = (
