@@ -95,6 +95,7 @@ class OpenIdProvider:
         app.get("/authorize")(self._authorize)
         app.post("/token")(self._token)
         app.get("/userinfo")(lambda: jsonify(self.userinfo))
+        app.get("/logout")(self._log_out)
         return app
 
     def _configuration(self) -> Response:
@@ -126,6 +127,9 @@ class OpenIdProvider:
             self._codes[code] = asked
             answer = {"code": code, **state}
         return redirect(f"{asked['redirect_uri']}?{urlencode(answer)}")
+
+    def _log_out(self) -> Any:
+        return redirect(request.args["post_logout_redirect_uri"])
 
     def _token(self) -> Any:
         form = request.form
