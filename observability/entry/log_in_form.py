@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from observability.entry.throttle import attempted
+from observability.models import FederatedIdentity
 from pipeline.core.labels import counted
 
 THROTTLED = "throttled"
@@ -40,9 +41,14 @@ class ThrottledLogInForm(AdminAuthenticationForm):
         return cleaned
 
     def confirm_login_allowed(self, user: User) -> None:
-        """Refuse a user who must use the identity provider, in the words of a wrong password."""
+        """Refuse a user who must use the identity provider, in the words of a wrong password.
+
+        A password of such a user would work on when the provider no longer knows the user.
+        """
         super().confirm_login_allowed(user)
-        if settings.OIDC_ONLY and not user.is_superuser:
+        if not settings.OIDC_ISSUER or user.is_superuser:
+            return
+        if settings.OIDC_ONLY or FederatedIdentity.objects.filter(user=user).exists():
             raise ValidationError(
                 self.error_messages["invalid_login"],
                 code="invalid_login",

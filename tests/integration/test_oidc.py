@@ -168,6 +168,7 @@ def test_a_person_without_a_group_gets_no_user_and_fills_no_audit(
         ({"iat": int(time.time()) + 3600}, "rs256"),
         ({"sub": None}, "rs256"),
         ({"sub": ""}, "rs256"),
+        ({"sub": 1}, "rs256"),
         ({"sub": "a\0b"}, "rs256"),
         ({"sub": "x" * 256}, "rs256"),
         ({}, "unsigned"),
@@ -201,6 +202,9 @@ def test_a_state_works_once_and_only_in_the_browser_that_began(provider: OpenIdP
 
     assert code_of(Client().get(back)) == LogInRefusal.STATE
     assert client.get(back).status_code == 302
+    # The state is used; the user, who is in, goes to the start page.
+    assert client.get(back)["Location"] == "/admin/"
+    client.logout()
     assert code_of(client.get(back)) == LogInRefusal.STATE
     assert code_of(Client().get(CALLBACK)) == LogInRefusal.STATE
     assert provider.seen.count("/token") == 1
@@ -401,6 +405,47 @@ def test_a_log_out_ends_the_session_of_the_provider_too(provider: OpenIdProvider
     with_password = User.objects.create_user("anna", is_staff=True)
     client.force_login(with_password)
     assert "Refresh" not in client.post("/admin/logout/")
+
+
+def test_a_user_of_the_provider_has_no_second_way_in_and_is_not_deleted(
+    provider: OpenIdProvider,
+) -> None:
+    log_in()
+    user = User.objects.get(username="jane")
+    user.set_password(PASSWORD)
+    user.save()
+
+    answer = Client().post(LOG_IN, {"username": "jane", "password": PASSWORD})
+
+    assert "correct username and password" in answer.content.decode()
+    root = Client()
+    root.force_login(User.objects.create_superuser("root"))
+    root.post(f"/admin/auth/user/{user.pk}/delete/", {"post": "yes"})
+    assert User.objects.filter(pk=user.pk).exists()
+
+
+def test_two_tabs_can_begin_at_once(provider: OpenIdProvider) -> None:
+    client = Client()
+    first, second = way_back(client, "/admin/failures/"), way_back(client, "/admin/records/")
+
+    assert client.get(first).status_code == 302
+    assert client.get(second)["Location"] == "/admin/"
+    assert client.get("/admin/tables/").status_code == 200
+
+
+def test_the_log_names_the_error_and_no_secret(
+    provider: OpenIdProvider, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.OIDC_CLIENT_SECRET = Secret("the wrong secret")
+    back = way_back(Client())
+    client = Client()
+
+    assert code_of(log_in(client)) == LogInRefusal.TOKEN
+    client.get(back + "&error=hunter2")
+
+    assert "OIDC_TOKEN: token: invalid_client" in caplog.text
+    code = back.partition("code=")[2].partition("&")[0]
+    assert not [each for each in ("hunter2", "secret", "eyJ", code) if each in caplog.text]
 
 
 def test_only_a_superuser_has_a_password_with_oidc_only(

@@ -135,9 +135,10 @@ class OpenIdProvider:
         form = request.form
         asked = self._codes.pop(form.get("code", ""), None)
         digest = _encoded(hashlib.sha256(form.get("code_verifier", "").encode()).digest())
+        if (form["client_id"], form["client_secret"]) != (CLIENT_ID, CLIENT_SECRET):
+            return jsonify({"error": "invalid_client", "error_description": "hunter2"}), 401
         if (
             asked is None
-            or (form["client_id"], form["client_secret"]) != (CLIENT_ID, CLIENT_SECRET)
             or form["redirect_uri"] != asked["redirect_uri"]
             or (asked["code_challenge_method"], asked["code_challenge"]) != ("S256", digest)
         ):

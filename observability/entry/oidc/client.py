@@ -20,7 +20,7 @@ from mozilla_django_oidc.utils import import_from_settings
 
 from observability.entry.oidc.accounts import VerifiedIdentity, account_of
 from observability.entry.oidc.metadata import TIMEOUT_S, metadata
-from observability.entry.oidc.refused import LogInRefusal, LogInRefusedError
+from observability.entry.oidc.refused import LogInRefusal, LogInRefusedError, error_of
 from observability.entry.oidc.roles import groups_of, roles_of
 
 ALGORITHMS = ("RS256", "ES256")
@@ -78,7 +78,7 @@ class OidcClient(OIDCAuthenticationBackend):  # type: ignore[misc]  # the librar
                 raise LogInRefusedError(
                     LogInRefusal.UNREACHABLE, f"token: status {status}"
                 ) from None
-            raise LogInRefusedError(LogInRefusal.TOKEN, f"token: status {status}") from None
+            raise LogInRefusedError(LogInRefusal.TOKEN, f"token: {_error_in(error)}") from None
         except requests.RequestException as error:
             raise LogInRefusedError(LogInRefusal.UNREACHABLE, type(error).__name__) from None
         if not isinstance(found, dict) or not isinstance(found.get("id_token"), str):
@@ -151,9 +151,16 @@ class OidcClient(OIDCAuthenticationBackend):  # type: ignore[misc]  # the librar
         return found
 
 
+def _error_in(error: requests.HTTPError) -> str:
+    try:
+        return error_of(None if error.response is None else error.response.json())
+    except requests.JSONDecodeError:
+        return error_of(None)
+
+
 def _has_second_factor(claims: Mapping[str, Any]) -> bool:
     """Return whether the provider used what OIDC_ACR and OIDC_AMR ask for."""
-    amr = claims.get("amr")
-    methods = {str(each) for each in amr} if isinstance(amr, list) else {str(amr)}
+    amr = claims.get("amr") or []
+    methods = {str(each) for each in (amr if isinstance(amr, list) else [amr])}
     has_level = not settings.OIDC_ACR or claims.get("acr") in settings.OIDC_ACR
     return has_level and (not settings.OIDC_AMR or bool(methods & set(settings.OIDC_AMR)))

@@ -12,7 +12,7 @@ from django.urls import reverse
 from mozilla_django_oidc.views import OIDCAuthenticationRequestView
 
 from observability.entry.oidc.client import OidcClient, library_setting
-from observability.entry.oidc.refused import LogInRefusal, LogInRefusedError
+from observability.entry.oidc.refused import LogInRefusal, LogInRefusedError, error_of
 
 BEGUN_S = 600
 """Seconds between the two steps. A session of a stranger lives no longer."""
@@ -35,7 +35,9 @@ class RedirectToProvider(OIDCAuthenticationRequestView):  # type: ignore[misc]  
 
 def begin(request: HttpRequest) -> HttpResponse:
     """Return the redirect to the provider. Raises LogInRefusedError."""
-    request.session.flush()
+    if request.user.is_authenticated:
+        # A user without access: the end that is set below must not be that of their session.
+        request.session.flush()
     response: HttpResponse = RedirectToProvider.as_view()(request)
     request.session.set_expiry(BEGUN_S)
     return response
@@ -53,7 +55,7 @@ def finish(request: HttpRequest) -> tuple[User, str]:
     if time.time() - begun["added_on"] > BEGUN_S:
         raise LogInRefusedError(LogInRefusal.STATE, "too late")
     if "error" in request.GET or not request.GET.get("code"):
-        raise LogInRefusedError(LogInRefusal.DENIED)
+        raise LogInRefusedError(LogInRefusal.DENIED, error_of(request.GET))
     user = OidcClient().authenticate(
         request, nonce=begun["nonce"], code_verifier=begun["code_verifier"]
     )

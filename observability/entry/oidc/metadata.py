@@ -44,6 +44,8 @@ class ProviderMetadata(BaseModel):
         """Accept https, and http on this machine."""
         parts = urlsplit(value)
         is_here = parts.scheme == "http" and is_loopback(parts.hostname or "")
+        if not value.isascii() or not value.isprintable() or " " in value:
+            raise ValueError("is not a URL")
         if value and parts.scheme != "https" and not is_here:
             raise ValueError("is not https")
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -38,6 +39,23 @@ TEXTS: dict[LogInRefusal, str] = {
     LogInRefusal.SUPERUSER: "A superuser logs in with a password only.",
 }
 """What the page says, and what the user can do."""
+
+
+KNOWN_ERRORS = frozenset(
+    {
+        "access_denied", "account_selection_required", "consent_required", "interaction_required",
+        "invalid_client", "invalid_grant", "invalid_request", "invalid_scope", "login_required",
+        "server_error", "temporarily_unavailable", "unauthorized_client",
+        "unmet_authentication_requirements", "unsupported_grant_type", "unsupported_response_type",
+    }
+)  # fmt: skip
+"""The errors of OAuth 2.0 and OpenID Connect. The log names no other text of an answer."""
+
+
+def error_of(answer: object) -> str:
+    """Return the error of a provider's answer if it is a known one, for the log."""
+    found = answer.get("error") if isinstance(answer, Mapping) else None
+    return found if isinstance(found, str) and found in KNOWN_ERRORS else "an unknown error"
 
 
 class LogInRefusedError(Exception):

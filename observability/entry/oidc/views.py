@@ -11,11 +11,12 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from observability.audit.signals import THROUGH
-from observability.entry.oidc.refused import LogInRefusedError
+from observability.entry.oidc.refused import LogInRefusal, LogInRefusedError
 from observability.entry.throttle import attempt_of, attempted
 from pipeline.core.labels import counted
 
@@ -31,7 +32,7 @@ def start_log_in(request: HttpRequest) -> HttpResponse:
     _require_provider()
     from observability.entry.oidc import flow
 
-    if request.user.is_active and request.user.is_staff:
+    if _is_in(request):
         return redirect("admin:index")
     # A page of another site must not log a user in; a browser says where the click was.
     if request.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}:
@@ -59,6 +60,9 @@ def finish_log_in(request: HttpRequest) -> HttpResponse:
     try:
         user, page = flow.finish(request)
     except LogInRefusedError as refused:
+        if refused.code is LogInRefusal.STATE and _is_in(request):
+            # The way back of another tab, or the browser's button "back".
+            return redirect("admin:index")
         return _refusal(request, refused)
     # Nothing of the session before the log-in stays, neither its key nor its content.
     request.session.flush()
@@ -80,9 +84,13 @@ def end_session_address(request: HttpRequest) -> str:
         return ""
     query = {
         "client_id": settings.OIDC_CLIENT_ID,
-        "post_logout_redirect_uri": request.build_absolute_uri("/admin/login/"),
+        "post_logout_redirect_uri": request.build_absolute_uri(reverse("admin:login")),
     }
     return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
+
+
+def _is_in(request: HttpRequest) -> bool:
+    return request.user.is_active and request.user.is_staff
 
 
 def _require_provider() -> None:
