@@ -26,6 +26,7 @@ from ninja.errors import HttpError, ValidationError
 from psycopg.errors import QueryCanceled
 
 from medproc.logs import places
+from medproc.telemetry import errors
 from observability.entry.refusals import fault_to_tell
 from pipeline.core.errors import ErrorCode, MedprocError, PipelineError, UserError, UserErrorCode
 from pipeline.core.server_faults import text_of
@@ -188,6 +189,7 @@ def problem_of(request: HttpRequest, error: BaseException) -> HttpResponse:
     logger.error(
         "%s failed: %s", route, places(error), extra={"action": "api_failed", "route": route}
     )
+    errors.report(error)
     return problem(
         ErrorCode.INTERNAL_ERROR, "This is an error in medproc. Report the time of the request."
     )

@@ -64,6 +64,7 @@ def _host_name() -> str:
 
 
 _MODEL_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$"
+_PLAIN_NAME = r"^[A-Za-z0-9._-]{1,64}$"
 _Listed = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 Masked = AfterValidator(Secret)
 
@@ -165,6 +166,22 @@ class Environment(BaseSettings):
     WEBHOOK_ALLOWED_HOSTS: Annotated[_Listed, AfterValidator(env_values.check_plain_hosts)] = (
         _variable(91, (), hint="host names or addresses, separated by commas")
     )
+    OTEL_EXPORTER_OTLP_ENDPOINT: (
+        Annotated[str, AfterValidator(env_values.check_collector_url)] | None
+    ) = _variable(140, hint="https://host, or http:// for a collector on this machine")
+    OTEL_EXPORTER_OTLP_HEADERS: (
+        Annotated[str, AfterValidator(env_values.check_headers), Masked] | None
+    ) = _variable(141, hint="name=value, separated by commas; %XX in a value")
+    OTEL_SERVICE_NAME: str = _variable(
+        142, "medproc", hint="1 to 64 letters, digits, dots and dashes", pattern=_PLAIN_NAME
+    )
+    OTEL_TRACES_SAMPLER_ARG: float = _variable(143, 1.0, ge=0, le=1)
+    SENTRY_DSN: Annotated[str, AfterValidator(env_values.check_dsn), Masked] | None = _variable(
+        144, hint="https://key@host/number, or http:// for a tracker on this machine"
+    )
+    SENTRY_RELEASE: str | None = _variable(
+        145, hint="1 to 64 letters, digits, dots and dashes", pattern=_PLAIN_NAME
+    )
     AUDIT_HEADS_DIR: Annotated[Path, AfterValidator(env_values.check_folder)] | None = _variable(
         98, hint="absolute path of a folder outside MEDPROC_DATA_DIR"
     )
@@ -216,7 +233,7 @@ class Environment(BaseSettings):
         16,
         _host_name,
         hint="1 to 64 letters, digits, dots and dashes",
-        pattern=r"^[A-Za-z0-9._-]{1,64}$",
+        pattern=_PLAIN_NAME,
     )
     PASS05_CHUNK_PAGES: int = _variable(17, 50, unit="pages", ge=2, le=200)
     # Three settings have the name of Pass 1, which the requirements prescribe, and are for every
@@ -374,7 +391,7 @@ def load() -> tuple[Environment, tuple[VariableProblem, ...]]:
             reason = _REASONS.get(found["type"], "is wrong")
             wrong[str(found["loc"][0])] = own_words if found["type"] == "value_error" else reason
         environment = _read(wrong, files)
-    broken = env_rules.broken_rules(environment, wrong)
+    broken = env_rules.missing_extras(environment) | env_rules.broken_rules(environment, wrong)
     problems = (
         *(_problem(name, wrong[name], files.get(name)) for name in fields if name in wrong),
         *(_problem(name, why) for name, why in broken.items()),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from medproc.env_values import is_installed
 from medproc.secret_files import SUFFIX
 
 if TYPE_CHECKING:
@@ -287,6 +288,23 @@ def broken_rules(env: Environment, wrong: Collection[str]) -> dict[str, str]:
         if not ({rule.variable, *rule.reads} & set(wrong)) and rule.is_broken(env):
             found.setdefault(rule.variable, rule.reason)
     return found
+
+
+EXTRAS = {
+    "OTEL_EXPORTER_OTLP_ENDPOINT": ("tracing", "opentelemetry.exporter.otlp.proto.http"),
+    "SENTRY_DSN": ("sentry", "sentry_sdk"),
+}
+"""The variables that need an extra of pyproject.toml, and a module of the extra."""
+
+
+def missing_extras(env: Environment) -> dict[str, str]:
+    """Return the reason of each variable that is set although its extra is not installed."""
+    return {
+        name: f"is set, but the extra `{extra}` is not installed;"
+        " install requirements-extras.lock with pip"
+        for name, (extra, module) in EXTRAS.items()
+        if getattr(env, name) is not None and not is_installed(module)
+    }
 
 
 def misspelt(names: Iterable[str], known: Collection[str]) -> dict[str, str]:

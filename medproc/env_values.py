@@ -6,6 +6,7 @@ text, and `expected_of` describes the right values of a variable for the refusal
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import stat
 from decimal import Decimal
@@ -25,6 +26,7 @@ from medproc import addresses
 MAX_CHARACTERS = 4096
 _LOOPBACK_NAMES = frozenset({"localhost", ".localhost"})
 _HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$&'*+.^_`|~-]+")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _MOST_DIGITS = 18
@@ -245,6 +247,66 @@ def _check_https(value: str, key_variable: str) -> SplitResult:
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         raise ValueError("is http for another machine, so the records would travel in the clear")
     return parts
+
+
+def check_collector_url(value: str) -> str:
+    """Accept an https URL, and http for this machine alone: a request carries the headers."""
+    parts = _address(value)
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds a log-in, which belongs in OTEL_EXPORTER_OTLP_HEADERS")
+    return value
+
+
+def check_headers(value: str) -> str:
+    """Accept headers of HTTP as OpenTelemetry writes them: `name=value`, separated by commas."""
+    headers_of(value)
+    return value
+
+
+def headers_of(value: str) -> dict[str, str]:
+    """Return the headers by their names. Raises ValueError."""
+    found = {}
+    for pair in value.split(","):
+        name, separator, text = pair.strip().partition("=")
+        if not separator or not _HEADER_NAME.fullmatch(name):
+            raise ValueError("has an entry that is not name=value")
+        text = unquote(text)
+        if not text.isascii() or not text.isprintable() or _BAD_ESCAPE.search(pair):
+            raise ValueError("has a value with characters that a header does not hold")
+        found[name.lower()] = text
+    return found
+
+
+def check_dsn(value: str) -> str:
+    """Accept the address of a project of Sentry, with its public key."""
+    parts = _address(value)
+    if not parts.username:
+        raise ValueError("names no key")
+    if parts.password is not None:
+        raise ValueError("has a secret key, which trackers have stopped to use")
+    if not re.fullmatch(r"(/[A-Za-z0-9._-]+)*/[0-9]{1,18}", parts.path):
+        raise ValueError("does not end with the number of a project")
+    return value
+
+
+def _address(value: str) -> SplitResult:
+    """Return the parts of an https URL, or of an http URL of this machine."""
+    parts = _split(value, "http", "https")
+    if not parts.hostname:
+        raise ValueError("names no host")
+    if parts.query or value.endswith("?"):
+        raise ValueError("has a query")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise ValueError("is http for another machine, so a secret would travel in the clear")
+    return parts
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module of an optional package can be imported."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def check_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:

@@ -13,5 +13,8 @@ class PipelineConfig(AppConfig):
     verbose_name = "Pipeline"
 
     def ready(self) -> None:
-        """Register the system checks of the environment and the queues."""
+        """Register the system checks of the environment and the queues; start the tracker."""
         from medproc import checks  # noqa: F401 - imported for its registrations
+        from medproc.telemetry import errors
+
+        errors.start()

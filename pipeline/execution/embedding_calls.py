@@ -19,6 +19,7 @@ from typing import TypeAlias
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
+from medproc.telemetry import errors
 from medproc.timing import scaled
 from pipeline.codes.search import vectors
 from pipeline.core.deadline import StepDeadline
@@ -33,6 +34,7 @@ from pipeline.execution.shutdown import grace_left, grace_s, on_stop
 from pipeline.execution.splits import SplitKey
 from pipeline.execution.step_result import CANCELLED, SIGTERM, StepInterrupted
 from pipeline.execution.step_time import slots_of
+from pipeline.execution.step_trace import StepTrace
 from pipeline.execution.step_waits import REASONS
 from pipeline.execution.step_writer import FLUSH_S
 from pipeline.models import OUTCOME_LATE, OUTCOME_OK, ProviderCall
@@ -157,6 +159,7 @@ class _EmbeddingRun:
         self._deadline = deadline
         self._heartbeat = heartbeat
         self._admission = StepAdmission(lease, provider)
+        self._trace = StepTrace.of(lease)
         self._texts: dict[SplitKey, tuple[str, ...]] = {}
         self._queue_wait_ms: dict[int, int] = {}
         self._began: dict[int, float] = {}
@@ -264,6 +267,7 @@ class _EmbeddingRun:
                 redacted(error if isinstance(error, Exception) else failed),
                 extra={"action": "call_crashed", **self._lease.log_context()},
             )
+            errors.report(error, step=self._lease.step.value)
         reported = self._admission.failed(item.key, failed)
         if failed.policy.budget is Budget.PARK:
             # Opens the incident, which holds the calls of other steps. This step does not park.
@@ -368,6 +372,8 @@ class _EmbeddingRun:
                 vectors.keep(self._provider.model, self._vectors)
             if self._vectors:
                 self._deadline.note_progress()
+            if self._trace is not None:
+                self._trace.written(self._rows)
             self._rows, self._vectors = [], {}
 
     def _write_all(self, pause_s: float) -> None:

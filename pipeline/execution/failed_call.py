@@ -16,6 +16,7 @@ from typing import Generic, TypeAlias
 
 from django.conf import settings
 
+from medproc.telemetry import errors
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import (
     OUTAGE_CODES,
@@ -109,6 +110,7 @@ class StepPolicy(Generic[W]):
                 redacted(error.__cause__ if isinstance(error.__cause__, Exception) else error),
                 extra={"action": "call_crashed", **self._lease.log_context()},
             )
+            errors.report(error, step=self._lease.step.value)
         split = self._splits[item.key]
         reported = self._admission.failed(item.key, failed)
         at = time.time()

@@ -17,6 +17,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
+from medproc.telemetry import errors
 from medproc.timing import scaled
 from pipeline import transitions
 from pipeline.core.db_errors import is_away
@@ -24,6 +25,7 @@ from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode
 from pipeline.core.redaction import redacted
 from pipeline.execution.heartbeat import Heartbeat
+from pipeline.execution.step_trace import StepTrace
 from pipeline.execution.step_work import GroupPublisher, W
 from pipeline.models.work_item import WorkItem
 from pipeline.transitions import Flush, Lease, row_of
@@ -77,6 +79,7 @@ class StepWriter(Generic[W]):
         self._heartbeat = heartbeat
         self._deadline = deadline
         self._publisher = publisher
+        self._trace = StepTrace.of(lease)
         self._dirty: set[UUID] = set()
         self._publications: list[_Publication] = []
         self._flushed_at = time.monotonic()
@@ -170,6 +173,8 @@ class StepWriter(Generic[W]):
         # Only now: a write whose commit is unknown is repeated with the outputs still there.
         for row in published:
             self._rows[row].publish()
+        if self._trace is not None:
+            self._trace.written(self.flush.calls, [self._rows[row] for row in self._dirty])
         self.flush = Flush(work=self._model)
         self._dirty.clear()
         written = {id(each) for each in publications}
@@ -202,4 +207,5 @@ class StepWriter(Generic[W]):
             redacted(error),
             extra={"action": "publication_refused", **self._lease.log_context()},
         )
+        errors.report(error, step=self._lease.step.value)
         publisher.refuse(group, code, self.flush)

@@ -17,6 +17,7 @@ from pipeline import transitions
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import Step
 from pipeline.core.types import Due
+from pipeline.execution.step_trace import trace_lost_pass
 from pipeline.incidents import detector, lifecycle
 from pipeline.operations.job_actions import (
     Cancelled,
@@ -139,6 +140,8 @@ def jobs_reconcile(*, spares_expired: bool = False) -> reconciler.ReconcilerTick
     once do each repair once.
     """
     taken = [] if spares_expired else reconciler.recover_expired()
+    for each in taken:
+        trace_lost_pass(each)
     released = parked_release()
     return replace(
         reconciler.match_wakeups(),

@@ -23,6 +23,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils.module_loading import import_string
 
+from medproc import telemetry
 from medproc.db_pool import use_no_pool
 from medproc.timing import scaled
 from pipeline.core.redaction import redacted
@@ -141,6 +142,7 @@ class PeriodicScheduler:
         """Run tasks until SIGTERM or SIGINT, which kill a running task and roll it back."""
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
+        telemetry.prepare()
         logger.info("scheduler %s: %s", os.getpid(), ", ".join(task.name for task in self._tasks))
         while not self._stopped:
             task = min(self._tasks, key=lambda each: self._due_at[each.name])
@@ -234,8 +236,11 @@ def _child(task: PeriodicTask, deadline_s: float, after_refusal: bool, says: boo
         if fault is None or not refuses:
             why = line_of(fault) if fault and fault.is_of_storage else redacted(error)
             logger.error("scheduler: %s failed: %s", task.name, why)
+            if fault is None:
+                telemetry.errors.report(error, step=task.name)
         elif says:
             logger.error("scheduler: no periodic task runs: %s", line_of(fault))
+    telemetry.flush()
     sys.exit(code)
 
 

@@ -41,6 +41,8 @@ class Recovered:
     crashes: int
     """Crashes of this step, including this one."""
     heartbeat_at: datetime | None
+    step_started_at: datetime | None
+    """When the lost worker claimed the job."""
     due: Due | None
     """The wake-up to enqueue; None for a job that has ended."""
     is_dead: bool
@@ -50,7 +52,7 @@ class Recovered:
 # SKIP LOCKED passes over a job whose worker is writing right now or whose lease another reconciler
 # takes. `OF j` leaves the session unlocked.
 _LOCK_EXPIRED = """
-SELECT j.id, s.id, j.worker_id, j.heartbeat_at, j.record_batch_id
+SELECT j.id, s.id, j.worker_id, j.heartbeat_at, j.record_batch_id, j.step_started_at
 FROM job_queue j JOIN ai_processing_sessions s ON s.shell_file_id = j.shell_file_id
 WHERE j.status = 'processing' AND j.lease_expires_at <= clock_timestamp()
   AND (%(job)s::uuid IS NULL OR j.id = %(job)s)
@@ -118,7 +120,7 @@ def take_expired(limit: int = TAKE_LIMIT, *, job_id: UUID | None = None) -> list
 
 
 def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recovered:
-    session_id, worker_id, heartbeat_at, record_batch_id = had
+    session_id, worker_id, heartbeat_at, record_batch_id, step_started_at = had
     shell_file_id, current_step, lease_gen, dispatch_no, times, status, noted, to_cancel = taken
     lease = Lease(
         job_id=job_id,
@@ -136,7 +138,12 @@ def _recovered(job_id: UUID, had: Sequence[Any], taken: Sequence[Any]) -> Recove
     elif not (to_cancel and cancel_asked(lease)):
         due = Due(job_id=job_id, step=lease.step, dispatch_no=dispatch_no)
     return Recovered(
-        lease=lease, crashes=times, heartbeat_at=heartbeat_at, due=due, is_dead=is_dead
+        lease=lease,
+        crashes=times,
+        heartbeat_at=heartbeat_at,
+        step_started_at=step_started_at,
+        due=due,
+        is_dead=is_dead,
     )
 
 

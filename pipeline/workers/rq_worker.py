@@ -30,6 +30,7 @@ from rq.timeouts import BaseDeathPenalty, HorseMonitorTimeoutException
 from rq.worker import WorkerStatus
 from rq.worker_registration import register
 
+from medproc import telemetry
 from medproc.db_pool import use_no_pool
 from medproc.timing import scaled
 from pipeline.core.redaction import redacted
@@ -466,6 +467,7 @@ class Worker(RQWorker):
             self._say(error)
             return False
         finally:
+            telemetry.flush()
             _flush_within(FLUSH_S)
 
     def _finalize_failure(
@@ -473,6 +475,8 @@ class Worker(RQWorker):
     ) -> None:
         """Record a failure without any value of a document."""
         error = exc_info[1]
+        if error is not None:
+            telemetry.errors.report(error, step=queue.name)
         said = StepFailedError(redacted(error) if error else "unknown")
         super()._finalize_failure(job, queue, execution, (StepFailedError, said, None))
 

@@ -12,6 +12,7 @@ from threading import Event
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
+from django.utils import timezone
 from tenacity import (
     RetryCallState,
     Retrying,
@@ -21,6 +22,7 @@ from tenacity import (
     wait_exponential,
 )
 
+from medproc.telemetry import errors
 from medproc.timing import scaled
 from pipeline.core.db_errors import is_away, unless_away
 from pipeline.core.deadline import StepDeadline
@@ -45,6 +47,7 @@ from pipeline.execution.step_result import (
     StepParked,
     StepResult,
 )
+from pipeline.execution.step_trace import trace_pass
 from pipeline.execution.worker_settings import own_settings
 from pipeline.operations import liveness
 from pipeline.operations.rate_limit_counts import copy_counts_of
@@ -114,11 +117,13 @@ def _run_best(step: str) -> None:
         return
     SHARED_STEP.claimed(lease.job_id, lease.gen, asked_at)
     _log("step_started", lease)
+    began_at = timezone.now()
     deadline = StepDeadline(
         scaled(settings.STEP_DEADLINE_MIN_S), publish=SHARED_STEP.publish, sign=SHARED_STEP.sign
     )
     try:
-        _end(lease, deadline, _run(lease, deadline))
+        result = _end(lease, deadline, _run(lease, deadline))
+        trace_pass(lease, began_at, _outcome(result), has_failed=isinstance(result, StepFailed))
         _copy_counts(lease)
     except LeaseLostError as error:
         SHARED_STEP.note_refusal(isinstance(error, LeaseUnrenewedError))
@@ -272,8 +277,10 @@ def _wait(seconds: float, woken: Event, lease: Lease, deadline: StepDeadline) ->
             _renewed_again(lease, deadline)
 
 
-def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
-    """Write the end of a step; an end that cannot be written fails the job, and never strands it.
+def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> StepResult:
+    """Write the end of a step, and return it.
+
+    An end that cannot be written fails the job, and never strands it.
 
     A COMMIT of unknown outcome is repeated on a fresh connection as long as the lease lives. The
     fence stops the second COMMIT where the first one went through.
@@ -300,6 +307,7 @@ def _end(lease: Lease, deadline: StepDeadline, result: StepResult) -> None:
             result = _broken(lease, error)
             _write_end(lease, result)
     _log("step_ended", lease, outcome=_outcome(result))
+    return result
 
 
 def _write_once_more(lease: Lease, result: StepResult) -> StepResult:
@@ -337,6 +345,7 @@ def _copy_counts(lease: Lease) -> None:
 
 
 def _broken(lease: Lease, error: Exception) -> StepResult:
+    errors.report(error, step=lease.step.value)
     logger.error(
         "step failed: %s",
         redacted(error),

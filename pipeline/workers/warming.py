@@ -11,6 +11,7 @@ from functools import cache
 
 from rq.utils import import_attribute
 
+from medproc import telemetry
 from pipeline.documents import storage
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.providers import factory
@@ -32,6 +33,7 @@ def warm() -> None:
     import_attribute(RUN_STEP)
     factory.warm(ProviderConfig.of_settings())
     storage.warm()
+    telemetry.prepare()
     _exempt_from_gc()
     gc.set_threshold(GC_ALLOCATIONS)
 

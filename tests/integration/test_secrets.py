@@ -30,6 +30,8 @@ SECRET_VALUES = {
     "OIDC_CLIENT_SECRET": CANARY * 8,
     "STORAGE_SECRET_KEY": CANARY,
     "GEMINI_API_KEY": CANARY,
+    "OTEL_EXPORTER_OTLP_HEADERS": f"x-key={CANARY}",
+    "SENTRY_DSN": f"http://{CANARY}@127.0.0.1:1/7",
 }
 SHOWN_BY_DJANGO = """
 import os, sys, traceback

@@ -36,6 +36,7 @@ SECONDS: dict[str, int] = {
     "acceptance-reuse": 22,
     "acceptance-budgets": 22,
     "file-formats": 22,
+    "acceptance-traces": 22,
     "api-results": 20,
     "api-python-client": 20,
     "results-story": 20,

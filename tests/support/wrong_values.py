@@ -84,6 +84,17 @@ NOT_SERVICES = (
     "https://x\\y", "file:///hunter2", "javascript:hunter2", "http://10.0.0.1:8090",
     "http://0.0.0.0:8090", "https://x:٨",
 )  # fmt: skip
+NOT_DSNS = (
+    *NOT_SERVICES, "https://x/7", "https://hunter2@x", "https://hunter2@x/", "https://hunter2@x/y",
+    "https://hunter2@x/-7", "https://hunter2@x/7/", "https://k:hunter2@x/7",
+    "https://hunter2@x/7?a=b", "http://hunter2@x.org/7", "https://hunter2@x/٧", "https://@x/7",
+)  # fmt: skip
+NOT_HEADERS = (
+    "hunter2", "hunter2,", ",hunter2", "a=b,", ",a=b", "a=b,,c=d", "a=b,hunter2", "=hunter2",
+    "hunter2:x", "a b=hunter2", "hünter2=a", "a=hünter2", "a=%hunter2", "a=hunter2%", "a=%zz",
+    "a=%0ahunter2", "a=%0D%0Ahunter2: x", "a=%00", "a=%c3%bchunter2", "(hunter2)=a", "a:hunter2=b",
+    "hunter2 =a", "hunter2/x=a", "[hunter2]=a", "hunter2;a", "a=b;=hunter2,x", "hunter2@x=a",
+)  # fmt: skip
 NOT_HOSTS = (
     "https://hunter2.org", "hunter2.org:443", "hunter2/x", "hunter2 x", "*.hunter2", "hunter2;x",
     ",", ",,", ", ,", "-hunter2", "hunter2..org", "[::g]", "hünter2", "u@hunter2",
@@ -184,6 +195,9 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
         "OIDC_NAME": (*NOT_CLAIM_VALUES, "hunter2,x", "hunter2/x", "<b>hunter2</b>", "h" * 41),
         "OIDC_ROLES": NOT_ROLES,
         "OIDC_SCOPES": (*NOT_CLAIM_VALUES, "hunter2", "profile,email", "OPENID", "openid2"),
+        "OTEL_EXPORTER_OTLP_ENDPOINT": NOT_SERVICES,
+        "OTEL_EXPORTER_OTLP_HEADERS": NOT_HEADERS,
+        "SENTRY_DSN": NOT_DSNS,
         "METRICS_TOKEN": (*NOT_KEYS, *NOT_SECRETS),
         "REDIS_URL": NOT_REDIS,
         "SECRET_KEY": NOT_SECRETS,
@@ -200,7 +214,9 @@ def wrong_values(variable: str, tmp_path: Path) -> tuple[str, ...]:
             *(value for value in NOT_HOSTS if value.strip(", ")),
             *("*", ".hunter2.org", "*.hunter2.org", "hunter2.org,*"),
         ),
-        "WORKER_ID": (*NOT_NAMES, "hunter2/x"),
+        **dict.fromkeys(
+            ("WORKER_ID", "OTEL_SERVICE_NAME", "SENTRY_RELEASE"), (*NOT_NAMES, "hunter2/x")
+        ),
     }
     if variable == "MEDPROC_DATA_DIR":
         return (*ANYWHERE, *not_folders(tmp_path))

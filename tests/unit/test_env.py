@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +38,12 @@ WRONG = {
     "MEDPROC_PROVIDER": "hunter2",
     "GEMINI_API_KEY": "hunter2 hunter2",
     "GEMINI_BASE_URL": "ftp://hunter2",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "http://hunter2.org",
+    "OTEL_EXPORTER_OTLP_HEADERS": "hunter2",
+    "OTEL_SERVICE_NAME": "hunter2 hunter2",
+    "OTEL_TRACES_SAMPLER_ARG": "1.1",
+    "SENTRY_DSN": "https://hunter2@x",
+    "SENTRY_RELEASE": "hunter2 hunter2",
     "GEMINI_RPM": "0",
     "GEMINI_TPM": "hunter2",
     "GEMINI_RPD": "-1",
@@ -249,6 +258,42 @@ def test_values_that_contradict_each_other_are_one_problem(
     _, problems = env.load()
 
     assert [problem.variable for problem in problems] == [variable]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "missing"),
+    [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://x", "opentelemetry"),
+        ("SENTRY_DSN", "https://k@x/7", "sentry_sdk"),
+    ],
+)
+def test_a_variable_whose_extra_is_not_installed_stops_the_start_with_one_line(
+    variable: str, value: str, missing: str, tmp_path: Path
+) -> None:
+    # Python runs this module before all others; to the process, the package does not exist.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] == {missing!r}:\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=env.PROJECT_ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), variable: value},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 1
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith(f"({env.Environment.model_fields[variable].json_schema_extra['id']})")  # type: ignore[index]  # _variable sets a dict
+    assert f"{variable}: is set, but the extra `" in line
+    assert "requirements-extras.lock" in line
 
 
 def test_each_rule_between_variables_has_a_case_that_breaks_it(

@@ -27,6 +27,16 @@ ACCEPTED = {
         "http://127.0.0.1:8090", "http://localhost:8090", "http://[::1]:8090", "http://127.8.0.1",
         "https://proxy.example.org:8443/gemini", "https://proxy",
     ],
+    "OTEL_EXPORTER_OTLP_ENDPOINT": [
+        "http://127.0.0.1:4318", "http://localhost:4318/", "https://otlp.example.org:8443/otlp",
+    ],
+    "OTEL_EXPORTER_OTLP_HEADERS": [
+        "api-key=abc", "Authorization=Basic%20dTpw, x-tenant=1", "a=", "a=b=c",
+    ],
+    "SENTRY_DSN": [
+        "https://0123abc@sentry.example.org/42", "http://k@127.0.0.1:9000/1",
+        "https://k@example.org/sentry/prefix/7",
+    ],
     "ALLOWED_HOSTS": ["*", ".example.org", "a.example.org,10.0.0.1,[::1]", "my_host"],
     "CSRF_TRUSTED_ORIGINS": ["https://*.example.org", "http://localhost:8000,https://b.org"],
     "GEMINI_MODEL": ["models/gemini-2.5-pro", "tunedModels/a_b.1"],

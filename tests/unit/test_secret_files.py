@@ -21,6 +21,8 @@ RIGHT = {
     "OIDC_CLIENT_SECRET": CANARY * 8,
     "STORAGE_SECRET_KEY": CANARY,
     "GEMINI_API_KEY": CANARY,
+    "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{CANARY}",
+    "SENTRY_DSN": f"https://{CANARY}@tracker/7",
 }
 FLAWS: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "is empty"),

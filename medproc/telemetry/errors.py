@@ -1,0 +1,122 @@
+"""Errors for Sentry: off without SENTRY_DSN, and then without an import.
+
+Every process starts this with Django. A process that forks others reports nothing itself, because
+the library sends in a thread. Its forks report, and wait at most FLUSH_S before they end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+
+from medproc.telemetry.error_event import event_of, places_of
+
+FLUSH_S = 1.0
+"""Seconds that the end of a process waits for the tracker."""
+AGAIN_S = 60.0
+"""Seconds in which a process sends the same type at the same place once."""
+
+_sent_at: dict[str, float] = {}
+"""By type and place, in monotonic seconds; the places are source code, so they are few."""
+
+
+def is_on() -> bool:
+    """Return whether errors are wanted."""
+    return bool(settings.SENTRY_DSN)
+
+
+def start() -> None:
+    """Prepare the library, if it is wanted; starts no thread."""
+    if not is_on():
+        return
+    import sentry_sdk
+    from django.core.signals import got_request_exception
+    from sentry_sdk.integrations.atexit import AtexitIntegration
+    from sentry_sdk.integrations.excepthook import ExcepthookIntegration
+    from sentry_sdk.integrations.threading import ThreadingIntegration
+
+    sentry_sdk.init(
+        dsn=str(settings.SENTRY_DSN),
+        default_integrations=False,
+        auto_enabling_integrations=False,
+        integrations=[
+            AtexitIntegration(callback=lambda pending, timeout: None),
+            ExcepthookIntegration(),
+            ThreadingIntegration(propagate_scope=False),
+        ],
+        before_send=_allowed,
+        before_send_transaction=lambda event, hint: None,
+        before_breadcrumb=lambda crumb, hint: None,
+        # `_allowed` sends none of what follows; these spare the work, and the risk.
+        auto_session_tracking=False,
+        send_client_reports=False,
+        send_default_pii=False,
+        include_local_variables=False,
+        include_source_context=False,
+        max_breadcrumbs=0,
+        max_request_body_size="never",
+        enable_backpressure_handling=False,
+        spotlight=False,
+        debug=False,
+        release=settings.SENTRY_RELEASE or "none",
+        server_name="none",
+        shutdown_timeout=FLUSH_S,
+    )
+    got_request_exception.connect(_of_a_request, dispatch_uid="medproc.telemetry")
+
+
+def report(error: BaseException, *, step: str = "") -> None:
+    """Send the types, code and places of an unexpected error. `step` is a pass or a task."""
+    if not is_on() or _was_just_sent(error):
+        return
+    # The report of an error must never be the next error.
+    with suppress(Exception):
+        import sentry_sdk
+
+        sentry_sdk.capture_event(
+            {"level": "error"},
+            hint={"exc_info": (type(error), error, error.__traceback__), "step": step},
+        )
+
+
+def flush() -> None:
+    """Wait until waiting errors are sent, at most FLUSH_S."""
+    if is_on() and _sent_at:
+        import sentry_sdk
+
+        sentry_sdk.flush(FLUSH_S)
+
+
+def _allowed(event: Any, hint: dict[str, Any]) -> Any:
+    """Return the event that is sent instead; None without an exception: a message is dropped."""
+    error = (hint.get("exc_info") or (None, None, None))[1]
+    if error is None:
+        return None
+    return event_of(
+        error,
+        event_id=event["event_id"],
+        timestamp=event["timestamp"],
+        release=settings.SENTRY_RELEASE,
+        service=settings.OTEL_SERVICE_NAME,
+        step=str(hint.get("step", "")),
+    )
+
+
+def _was_just_sent(error: BaseException) -> bool:
+    place = f"{type(error).__qualname__} {places_of(error)[-1:]}"
+    now = time.monotonic()
+    is_early = now - _sent_at.get(place, -AGAIN_S) < AGAIN_S
+    if not is_early:
+        _sent_at[place] = now
+    return is_early
+
+
+def _of_a_request(sender: object, **kwargs: Any) -> None:
+    """Report the error that made a page fail; Django has logged it."""
+    error = sys.exc_info()[1]
+    if error is not None:
+        report(error)
