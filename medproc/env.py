@@ -168,19 +168,19 @@ class Environment(BaseSettings):
     )
     OTEL_EXPORTER_OTLP_ENDPOINT: (
         Annotated[str, AfterValidator(env_values.check_collector_url)] | None
-    ) = _variable(140, hint="https://host, or http:// for a collector on this machine")
+    ) = _variable(160, hint="https://host, or http:// for a collector on this machine")
     OTEL_EXPORTER_OTLP_HEADERS: (
         Annotated[str, AfterValidator(env_values.check_headers), Masked] | None
-    ) = _variable(141, hint="name=value, separated by commas; %XX in a value")
+    ) = _variable(161, hint="name=value, separated by commas; %XX in a value")
     OTEL_SERVICE_NAME: str = _variable(
-        142, "medproc", hint="1 to 64 letters, digits, dots and dashes", pattern=_PLAIN_NAME
+        162, "medproc", hint="1 to 64 letters, digits, dots and dashes", pattern=_PLAIN_NAME
     )
-    OTEL_TRACES_SAMPLER_ARG: float = _variable(143, 1.0, ge=0, le=1)
+    OTEL_TRACES_SAMPLER_ARG: float = _variable(163, 1.0, ge=0, le=1)
     SENTRY_DSN: Annotated[str, AfterValidator(env_values.check_dsn), Masked] | None = _variable(
-        144, hint="https://key@host/number, or http:// for a tracker on this machine"
+        164, hint="https://key@host/number, or http:// for a tracker on this machine"
     )
     SENTRY_RELEASE: str | None = _variable(
-        145, hint="1 to 64 letters, digits, dots and dashes", pattern=_PLAIN_NAME
+        165, hint="1 to 64 letters, digits, dots and dashes", pattern=_PLAIN_NAME
     )
     AUDIT_HEADS_DIR: Annotated[Path, AfterValidator(env_values.check_folder)] | None = _variable(
         98, hint="absolute path of a folder outside MEDPROC_DATA_DIR"
