@@ -8,16 +8,18 @@ twice, and never gets lost; the receiver knows a repetition by its webhook-id.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from api.webhooks.models import DeliveryFailure, DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from medproc.timing import scaled
 from pipeline.models.fields import ClockTimestamp
+from pipeline.transitions.metric_counts import CounterPart, add_counts
 
 DELAYS_S = (
     5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0,
@@ -110,22 +112,32 @@ def claim() -> list[ClaimedDelivery]:
 
 
 def note_result(claimed: ClaimedDelivery, result: DeliveryResult) -> None:
-    """Write the result of an attempt, unless the claim has expired and another one has begun."""
+    """Write and count the result of an attempt, unless its claim has expired and another began."""
     written: dict[str, Any] = {
         "response_status": result.response_status,
         "failure": result.failure,
         "duration_ms": result.duration_ms,
     }
     endpoint = WebhookEndpoint.objects.filter(id=claimed.endpoint_id)
-    if result.failure is None:
-        written |= {"status": DeliveryStatus.SUCCEEDED, "finished_at": ClockTimestamp()}
-        endpoint.filter(failing_since__isnull=False).update(failing_since=None)
-    else:
-        written |= _after_failure(claimed, result)
-        endpoint.filter(failing_since__isnull=True).update(failing_since=ClockTimestamp())
-    WebhookDelivery.objects.filter(
-        id=claimed.id, status=DeliveryStatus.PENDING, attempts=claimed.attempts
-    ).update(**written)
+    with transaction.atomic():
+        if result.failure is None:
+            written |= {"status": DeliveryStatus.SUCCEEDED, "finished_at": ClockTimestamp()}
+            endpoint.filter(failing_since__isnull=False).update(failing_since=None)
+        else:
+            written |= _after_failure(claimed, result)
+            endpoint.filter(failing_since__isnull=True).update(failing_since=ClockTimestamp())
+        rows = WebhookDelivery.objects.filter(
+            id=claimed.id, status=DeliveryStatus.PENDING, attempts=claimed.attempts
+        )
+        if rows.update(**written):
+            add_counts(_counts(result, written.get("status")))
+
+
+def _counts(result: DeliveryResult, ended_as: DeliveryStatus | None) -> Iterator[CounterPart]:
+    outcome = result.failure.value if result.failure else "OK"
+    yield CounterPart(name="webhook_attempts", labels={"outcome": outcome})
+    if ended_as is not None:
+        yield CounterPart(name="webhook_deliveries", labels={"status": ended_as.value})
 
 
 def begin_again(delivery_id: UUID) -> bool:

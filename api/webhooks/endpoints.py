@@ -23,6 +23,8 @@ from pipeline.queueing.queues import WEBHOOKS, wake
 
 KIND = "webhook"
 """The audit's name for an endpoint as a target."""
+REPLAY = "replay_webhook"
+"""The audit's name for a delivery that is sent again."""
 SENDER = "webhook sender"
 """The audit's name for the worker that disables an endpoint."""
 MOST_OF_A_CLIENT = 20
@@ -102,9 +104,7 @@ def ping(endpoint: WebhookEndpoint, actor: log.Actor) -> WebhookDelivery:
 
 def replay(delivery: WebhookDelivery, actor: log.Actor) -> None:
     """Send an ended delivery again, with the same webhook-id. Raises UserError STATE_CONFLICT."""
-    with log.audited(
-        actor, "replay_webhook", target_kind=KIND, target_id=delivery.endpoint_id
-    ) as facts:
+    with log.audited(actor, REPLAY, target_kind=KIND, target_id=delivery.endpoint_id) as facts:
         facts["delivery"] = str(delivery.id)
         _require_enabled(delivery.endpoint)
         if not begin_again(delivery.id):

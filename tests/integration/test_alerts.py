@@ -23,6 +23,7 @@ from rq.suspension import suspend
 from rq.utils import now, utcformat
 from rq.worker_registration import REDIS_WORKER_KEYS
 
+from api.webhooks.send import send_due
 from medproc.env import PROJECT_ROOT
 from observability.metrics.prometheus import catalogue
 from observability.models import AuditCheck
@@ -45,10 +46,13 @@ from pipeline.transitions import (
     write,
 )
 from pipeline.transitions.rollup import Leaving, settle
+from tests.integration.test_webhooks import cancelled, make_due, own_job, subscribed
+from tests.support.api_clients import a_program
 from tests.support.flush_rows import a_call
 from tests.support.prometheus import Scrape, fires, names_of, scrape
 from tests.support.review_rows import a_reviewed_record
 from tests.support.rows import a_job, an_encounter
+from tests.support.webhook_receiver import ToldAnswer, receiving
 
 pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("metrics")]
 
@@ -146,6 +150,17 @@ def _late() -> None:
     Job.objects.update(created_at=timezone.now() - timedelta(minutes=16))
 
 
+def _webhook(attempts: int) -> None:
+    """Deliver an event, with attempts that fail."""
+    program = a_program()
+    with receiving(*[ToldAnswer(status=500)] * attempts) as receiver:
+        subscribed(program, receiver.url)
+        cancelled(own_job(program))
+        for _ in range(attempts):
+            make_due()
+            send_due()
+
+
 SCENARIOS: Mapping[str, Callable[[], None]] = {
     **{f"MedprocIncident{k.capitalize()}": partial(_of_gemini, k) for k in IncidentKind},
     "MedprocNoWorker": lambda: (a_job(), None)[1],
@@ -164,6 +179,8 @@ SCENARIOS: Mapping[str, Callable[[], None]] = {
     "MedprocReviewsOverdue": _overdue,
     "MedprocSlaLate": _late,
     "MedprocSlaMissed": partial(_ended, fail_step),
+    "MedprocWebhooksFail": partial(_webhook, 5),
+    "MedprocWebhooksGivenUp": partial(_webhook, 10),
 }
 """What happens on an idle installation before each alert fires."""
 OF_SERVERS = {

@@ -326,7 +326,14 @@ def test_an_action_without_its_right_is_written_down_as_refused(checked_url: Che
     (row,) = audit_events()
     assert (row.actor, row.result, row.reason) == (NO_ROLE, "refused", "")
     of_review = {f"review {name}" for name in (*checked_url.args, "claim")}
-    assert row.action in {*checked_url.args, "retry", "abort", "upload", *of_review}
+    assert row.action in {
+        *checked_url.args,
+        "retry",
+        "abort",
+        "upload",
+        "replay_webhook",
+        *of_review,
+    }
     assert row.target_id in {"", *form.values(), *known.values()}
     named = {"perform", "bulk_abort", "upload_close", "review_act"}
     assert bool(row.target_id) == (checked_url.name in named)

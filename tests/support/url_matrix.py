@@ -12,10 +12,13 @@ from datetime import timedelta
 from http import HTTPStatus
 from uuid import uuid4
 
+from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
+from api.models import ApiClient, WebhookDelivery, WebhookEndpoint
+from api.webhooks.models import DeliveryStatus
 from observability.actions.bulk_kinds import KINDS
 from observability.actions.holds import HOLD_ACTIONS
 from observability.actions.preview_digest import preview_digest_of
@@ -205,6 +208,13 @@ ACTION_URLS = (
         )
         for action in HOLD_ACTIONS.values()
     ),
+    CheckedUrl(
+        name="api_webhookdelivery_replay",
+        args=("delivery",),
+        form={},
+        who=holders(Right.RETRY),
+        answer=HTTPStatus.FOUND,
+    ),
     CheckedUrl(name="review_next", form={}, who=REVIEW, answer=HTTPStatus.FOUND),
     *(
         CheckedUrl(
@@ -314,6 +324,7 @@ def targets() -> dict[str, str]:
         "next_call": str(lost[1].id),
         "batch": str(RecordBatch.objects.create().id),
         "operation": str(operation.id),
+        "delivery": str(a_failed_delivery().id),
         "token": str(uuid4()),
         **targets_of_jobs(),
         "pause": Step.PASS05.value,
@@ -323,6 +334,29 @@ def targets() -> dict[str, str]:
         "resume-provider": f"{OTHER_MODEL.provider}:{OTHER_MODEL.model}",
     }
     return {**known, "seen": preview_digest_of(map(a_candidate, Job.objects.all()))}
+
+
+def a_failed_delivery() -> WebhookDelivery:
+    """Insert a delivery whose last attempt has failed."""
+    client = ApiClient.objects.create(
+        name=f"c-{uuid4()}", user=User.objects.create_user(f"api.{uuid4()}"), created_by="a test"
+    )
+    endpoint = WebhookEndpoint.objects.create(
+        client=client, url="https://a.example", events=["record.failed"], secret_digest="0" * 64
+    )
+    return WebhookDelivery.objects.create(
+        endpoint=endpoint,
+        event_id=uuid4(),
+        event_type="record.failed",
+        subject_id=uuid4(),
+        subject_status="failed",
+        occurred_at=timezone.now(),
+        status=DeliveryStatus.FAILED,
+        failure="TIMEOUT",
+        attempts=10,
+        retry_no=9,
+        finished_at=timezone.now(),
+    )
 
 
 def a_candidate(job: Job) -> RetryCandidate:

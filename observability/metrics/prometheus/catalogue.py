@@ -13,6 +13,11 @@ from pipeline.transitions.metric_counts import CALL_S, CONFIDENCE, DURATION_S
 _MODEL = ("provider", "model")
 _PRIORITIES = tuple((name,) for name in PRIORITIES)
 _STEPS = tuple(step.value for step in Step)
+# The console does not know the API; a test compares the words.
+WEBHOOK_OUTCOMES = (
+    "OK", "ADDRESS_REFUSED", "NAME_UNKNOWN", "CONNECTION_FAILED", "TLS_FAILED", "TIMEOUT",
+    "RESPONSE_INVALID", "STATUS_REFUSED",
+)  # fmt: skip
 COUNTED_UP_TO = 10_000
 """A gauge of rows counts up to this number for each label value."""
 
@@ -145,6 +150,22 @@ COUNTED = (
         labels=("kind",),
         counted="incidents",
         zeros=tuple((kind.value,) for kind in IncidentKind),
+    ),
+    MetricDeclaration(
+        name="medproc_webhook_attempts",
+        kind=MetricKind.COUNTER,
+        help="Attempts to deliver an event to a webhook: OK, or why the attempt failed.",
+        labels=("outcome",),
+        counted="webhook_attempts",
+        zeros=tuple((outcome,) for outcome in WEBHOOK_OUTCOMES),
+    ),
+    MetricDeclaration(
+        name="medproc_webhook_deliveries",
+        kind=MetricKind.COUNTER,
+        help="Deliveries to webhooks that ended; failed after the last attempt of the schedule.",
+        labels=("status",),
+        counted="webhook_deliveries",
+        zeros=(("succeeded",), ("failed",)),
     ),
 )
 """Counters and histograms of `metric_counts`."""
