@@ -12,7 +12,8 @@ from medproc.env import PROJECT_ROOT
 def environment_of(places: Places, folder: str) -> dict[str, str]:
     """Return this process's environment with these servers and with files in `folder`."""
     return {
-        **os.environ,
+        # The files of a benchmark go to `folder`, never to a bucket.
+        **{name: value for name, value in os.environ.items() if not name.startswith("STORAGE_")},
         "DJANGO_SETTINGS_MODULE": "medproc.settings",
         "DATABASE_URL": places.database_url,
         "DATABASE_OWNER_URL": places.owner_url,

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from types import SimpleNamespace
 from typing import IO, Any
 
@@ -56,7 +57,7 @@ class BucketStorage(S3Storage):  # type: ignore[misc]  # django-storages has no 
     def __init__(self, *, is_quick: bool = False, **options: Any) -> None:
         """With `is_quick`, a request ends soon and is not repeated."""
         self._process_id, self._session = 0, None
-        self.quick_options = {**options, "is_quick": True}
+        self._quick_options = {**options, "is_quick": True}
         has_own_key = options.get("access_key") is not None
         is_aws = options.get("endpoint_url") is None
         checksums = "when_supported" if is_aws else "when_required"
@@ -95,6 +96,11 @@ class BucketStorage(S3Storage):  # type: ignore[misc]  # django-storages has no 
             self._process_id = os.getpid()
         with self._making:
             return super().connection
+
+    @cached_property
+    def quick(self) -> BucketStorage:
+        """The same bucket for a check, whose requests end soon."""
+        return BucketStorage(**self._quick_options)
 
     def exists(self, name: str) -> bool:
         """Return whether the object exists."""

@@ -158,9 +158,7 @@ def fault(*, writes: bool = False) -> ServerFault | None:
     """Return why the bucket refuses now; None without a bucket. With `writes`, also write."""
     if settings.STORAGE_BUCKET is None:
         return None
-    from pipeline.documents.bucket import BucketStorage
-
-    quick = BucketStorage(**cast("BucketStorage", default_storage).quick_options)
+    quick = cast("BucketStorage", default_storage).quick
     try:
         if writes:
             quick.check_writes(f"checks/{uuid4()}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
@@ -21,13 +22,20 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from observability.audit import chain
 from observability.permissions import Role
 from pipeline.core.errors import ErrorCode
 from pipeline.core.server_faults import FAULTS, FileStoreError, ServerFault
 from pipeline.core.states import JobStatus, Step
-from pipeline.documents import storage
+from pipeline.documents import scratch, storage
+from pipeline.documents.bucket import BucketStorage
 from pipeline.models import Entity, Job, Page, ShellFile
 from pipeline.operations import stored_files
+from pipeline.operations.backup import restoring
+from pipeline.operations.backup.making import make_backup
+from pipeline.operations.backup.manifest import listed_files
+from pipeline.operations.backup.rehearsal import rehearse_restore
+from pipeline.queueing.queues import StepEntry, entry_id, push
 from pipeline.stages.intake import Received
 from pipeline.workers.run_step import run_step
 from tests.support import records
@@ -35,7 +43,10 @@ from tests.support.api_clients import a_program
 from tests.support.buckets import NAME, Bucket, bucket_server
 from tests.support.databases import as_owner
 from tests.support.short_records import short_pdf, short_record
+from tests.support.workers import WorkerCommand, until
 
+# Moto's server is a thread of this process, which one test forks.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 SECRET = "hunter2"
 
 
@@ -232,3 +243,96 @@ def test_a_bucket_that_vanishes_is_not_taken_for_a_missing_file(bucket: Bucket) 
     assert not default_storage.exists("records/x")
     with pytest.raises(FileNotFoundError):
         default_storage.open("records/x")
+
+
+def test_a_killed_step_leaves_no_copy_of_a_file_and_no_copy_in_use_is_deleted(
+    bucket: Bucket,
+    cloned_db: str,
+    redis_db: redis.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    start_worker: Callable[..., WorkerCommand],
+) -> None:
+    monkeypatch.setattr(StepEntry, "entry_point", "tests.support.jobs.run_step")
+    record = short_record(tmp_path / "record.pdf", 1)
+    received = records.submit(record)
+    push("pages", entry_id(received.job_id, "pages", 0))
+
+    with scratch.copy_file() as used, scratch.copy_file() as empty:
+        used.write(b"of another patient")
+        used.flush()
+        worker = start_worker("die_with_a_copy", "rqworker", "pages", settings=bucket.settings())
+        (copied,) = worker.wait_for("copied")
+        until(lambda: not Path(copied["path"]).exists())
+        assert {path.name for path in copies()} == {Path(used.name).name, Path(empty.name).name}
+
+    assert copied["size"] == record.stat().st_size
+    assert copies() == []
+    # After a crash of the host, the next start deletes the copy.
+    Path(settings.FILE_UPLOAD_TEMP_DIR, "medproc-left").write_bytes(b"of a patient")
+    assert scratch.delete_abandoned_copies() == 1
+
+
+def test_process_names_the_refusal_once_and_tries_no_further_file(
+    bucket: Bucket, cloned_db: str, tmp_path: Path
+) -> None:
+    files = [short_record(tmp_path / f"{name}.pdf", 1) for name in ("a", "b")]
+    out, err = StringIO(), StringIO()
+
+    with bucket.used(STORAGE_KEY_ID="unknown"), pytest.raises(SystemExit) as ended:
+        call_command("process", *map(str, files), no_wait=True, json=True, stdout=out, stderr=err)
+
+    found = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert ended.value.code == 1
+    assert [each["error_code"] for each in found] == ["STORAGE_REFUSED", "STORAGE_LOGIN"]
+    assert err.getvalue().count("(STORAGE_LOGIN)") == 1
+    assert (ShellFile.objects.count(), bucket.objects()) == (0, [])
+
+
+def test_the_stated_encryption_goes_with_each_part_and_a_fork_connects_anew(
+    bucket: Bucket,
+) -> None:
+    stated = {"STORAGE_ENCRYPTION": "aws:kms", "STORAGE_KMS_KEY_ID": "alias/records"}
+    with bucket.used(**stated):
+        keys = [storage.store(io.BytesIO(bytes(size))).key for size in (1, 20 << 20)]
+        read, write = os.pipe()
+        mine = cast(BucketStorage, default_storage).connection
+        if (child := os.fork()) == 0:
+            other = cast(BucketStorage, default_storage).connection
+            os.write(write, b"shared" if other is mine else b"anew")
+            os._exit(0)
+        os.waitpid(child, 0)
+
+    assert os.read(read, 10) == b"anew"
+    found = [bucket.client.head_object(Bucket=NAME, Key=key) for key in keys]
+    assert {each["ServerSideEncryption"] for each in found} == {"aws:kms"}
+    assert {each["SSEKMSKeyId"] for each in found} == {"alias/records"}
+
+
+@pytest.mark.slow(reason="a rehearsal starts servers and six commands: 15 s")
+def test_a_backup_copies_from_the_bucket_and_its_rehearsal_leaves_the_bucket_alone(
+    bucket: Bucket,
+    cloned_db: str,
+    redis_db: redis.Redis,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    record = short_record(tmp_path / "record.pdf", 1)
+    key = ShellFile.objects.get(id=records.submit(record).shell_file_id).storage_key
+    for name, value in bucket.environment.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "backups").mkdir()
+
+    with as_owner():
+        made, _ = make_backup(tmp_path / "backups", chain.head)
+    bucket.client.delete_object(Bucket=NAME, Key=key)
+    rehearse_restore(made)
+
+    copy = made / "files" / key.split("/")[1]
+    assert copy.read_bytes() == record.read_bytes()
+    assert bucket.objects() == []
+    # A restore that was killed has left a part of the file.
+    bucket.client.put_object(Bucket=NAME, Key=key, Body=b"%PDF")
+    (stored,) = listed_files(made)
+    restoring._put(made, stored)
+    assert bucket.content(key) == record.read_bytes()

@@ -84,19 +84,21 @@ class Bucket:
         yield
         _allow(iam, "medproc", RIGHTS)
 
-    @contextmanager
-    def used(self, **changed: str) -> Iterator[None]:
-        """Use the bucket in this process; `changed` replaces variables."""
+    def settings(self, **changed: str) -> dict[str, Any]:
+        """Return the settings that name the bucket; `changed` replaces variables."""
         variables: dict[str, Any] = {**self.environment, **changed}
         environment = Environment.model_construct(**{**_defaults(), **variables})
         names = [name for name in Environment.model_fields if name.startswith("STORAGE_")]
-        storages = {
-            **settings.STORAGES,
-            "default": addresses.store_settings(environment, Path(settings.MEDPROC_DATA_DIR)),
+        store = addresses.store_settings(environment, Path(settings.MEDPROC_DATA_DIR))
+        return {
+            "STORAGES": {**settings.STORAGES, "default": store},
+            **{name: getattr(environment, name) for name in names},
         }
-        with override_settings(
-            STORAGES=storages, **{name: getattr(environment, name) for name in names}
-        ):
+
+    @contextmanager
+    def used(self, **changed: str) -> Iterator[None]:
+        """Use the bucket in this process."""
+        with override_settings(**self.settings(**changed)):
             yield
 
 

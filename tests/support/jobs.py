@@ -21,6 +21,7 @@ from django.db import connection
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.states import Step
+from pipeline.documents import storage
 from pipeline.execution.heartbeat import Heartbeat, call_with_lease
 from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
 from pipeline.execution.step_result import SIGTERM, StepCompleted, StepInterrupted, StepResult
@@ -144,6 +145,13 @@ def report_warmth() -> None:
     seen(event="warmth", pid=os.getpid(), compiled=cues._phrases.cache_info().currsize)
 
 
+def die_with_a_copy() -> None:
+    """Copy the one stored file from the bucket, and be killed while the copy is in use."""
+    with storage.local_path(ShellFile.objects.values_list("storage_key", flat=True).get()) as path:
+        seen(event="copied", path=str(path), size=path.stat().st_size)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def wake_next() -> None:
     """Wake the next pass, as a completed step does."""
     entry = rq.get_current_job()
@@ -173,6 +181,7 @@ BEHAVIOURS = {
     "claim_and_run": claim_and_run,
     "hang_beyond_deadline": hang_beyond_deadline,
     "wake_next": wake_next,
+    "die_with_a_copy": die_with_a_copy,
     "nothing": lambda: None,
     "drain": drain,
     "ignore_stop": ignore_stop,

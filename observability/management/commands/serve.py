@@ -14,6 +14,8 @@ from medproc import ports
 from medproc.embedded.processes import exclusive
 from medproc.env import PROJECT_ROOT
 from medproc.static_files import stamp_of_sources
+from pipeline.core.server_faults import line_of
+from pipeline.documents import storage
 from pipeline.management.plain_command import PlainCommand
 
 DEFAULT = "127.0.0.1:8000"
@@ -34,6 +36,9 @@ class Command(PlainCommand):
         except ports.PortError as error:
             raise CommandError(str(error)) from None
         collect()
+        if fault := storage.fault():
+            # All pages that need no file work without the bucket.
+            self.stderr.write(line_of(fault))
         sys.stdout.flush()
         sys.stderr.flush()
         os.chdir(PROJECT_ROOT)

@@ -15,8 +15,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from pipeline.core.server_faults import explain
-from pipeline.documents import scratch
+from pipeline.core.server_faults import explain, line_of
+from pipeline.documents import scratch, storage
 from pipeline.management.commands.rqworker import known_queues
 from pipeline.management.plain_command import PlainCommand
 from pipeline.operations.service_hooks import serving
@@ -53,6 +53,9 @@ class Command(PlainCommand):
         if refusal := refusal_of_redis():
             raise CommandError(explain(refusal))
         scratch.delete_abandoned_copies()
+        if fault := storage.fault():
+            # The steps wait for the bucket, so the pool starts.
+            self.stderr.write(line_of(fault))
         with serving("workers"):
             code = WorkerPool(seats, burst=burst).run()
         sys.exit(code)
