@@ -289,7 +289,7 @@ def test_process_names_the_refusal_once_and_tries_no_further_file(
     assert (ShellFile.objects.count(), bucket.objects()) == (0, [])
 
 
-def test_the_stated_encryption_goes_with_each_part_and_a_fork_connects_anew(
+def test_the_stated_encryption_goes_with_each_part_and_a_fork_makes_its_own_connection(
     bucket: Bucket,
 ) -> None:
     stated = {"STORAGE_ENCRYPTION": "aws:kms", "STORAGE_KMS_KEY_ID": "alias/records"}
@@ -299,11 +299,11 @@ def test_the_stated_encryption_goes_with_each_part_and_a_fork_connects_anew(
         mine = cast(BucketStorage, default_storage).connection
         if (child := os.fork()) == 0:
             other = cast(BucketStorage, default_storage).connection
-            os.write(write, b"shared" if other is mine else b"anew")
+            os.write(write, b"shared" if other is mine else b"own")
             os._exit(0)
         os.waitpid(child, 0)
 
-    assert os.read(read, 10) == b"anew"
+    assert os.read(read, 10) == b"own"
     found = [bucket.client.head_object(Bucket=NAME, Key=key) for key in keys]
     assert {each["ServerSideEncryption"] for each in found} == {"aws:kms"}
     assert {each["SSEKMSKeyId"] for each in found} == {"alias/records"}
