@@ -1,14 +1,13 @@
 """System checks of the environment, the queues and the databases.
 
 Each wrong variable is one error with the id `medproc.E0xx`, and each suspicious variable is one
-warning, all from `env.py`. E101 refuses a queue that would unpickle its entries, E102 a pool of
-connections in the settings, and E103 a variable whose extra is not installed.
+warning, all from `env.py`. E101 refuses a queue that would unpickle its entries, and E102 a pool of
+connections in the settings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from django.apps import AppConfig
@@ -60,18 +59,4 @@ def check_pools(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[
         )
         for name, database in settings.DATABASES.items()
         if db_pool.has_foreign_pool(database)
-    ]
-
-
-@register("environment")
-def check_extras(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Refuse an identity provider without the package that talks to it."""
-    if not settings.OIDC_ISSUER or find_spec("mozilla_django_oidc") is not None:
-        return []
-    return [
-        Error(
-            "OIDC_ISSUER is set, but mozilla-django-oidc is not installed.",
-            hint="Install the extra oidc: pip install --no-deps -r requirements-extras.lock",
-            id="medproc.E103",
-        )
     ]

@@ -222,7 +222,7 @@ RULES = (
     _rule(
         "STORAGE_BUCKET",
         "is set, but the packages of the extra s3 (requirements-extras.lock) are not installed",
-        lambda env: env.STORAGE_BUCKET is not None and not _can_use_buckets(),
+        lambda env: env.STORAGE_BUCKET is not None and not _is_installed("boto3", "storages"),
     ),
     *(_only_with_bucket(name) for name in _OF_BUCKET),
     _rule(
@@ -265,6 +265,11 @@ RULES = (
         lambda env: env.SECRET_KEY is None and env.DATABASE_URL is not None and not env.DEBUG,
         "DATABASE_URL",
         "DEBUG",
+    ),
+    _rule(
+        "OIDC_ISSUER",
+        "is set, but the package of the extra oidc (requirements-extras.lock) is not installed",
+        lambda env: env.OIDC_ISSUER is not None and not _is_installed("mozilla_django_oidc"),
     ),
     *map(_missing_for_oidc, ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES")),
     *map(
@@ -333,9 +338,9 @@ def without_effect(env: Environment) -> list[str]:
     return [name for name in _ONLY_GEMINI if name in env.model_fields_set]
 
 
-def _can_use_buckets() -> bool:
-    """Return whether the packages of the extra `s3` are installed."""
-    return all(importlib.util.find_spec(name) is not None for name in ("boto3", "storages"))
+def _is_installed(*packages: str) -> bool:
+    """Return whether the packages of an extra are installed."""
+    return all(importlib.util.find_spec(name) is not None for name in packages)
 
 
 def _shape(name: str) -> str:

@@ -98,7 +98,7 @@ def check_scopes(scopes: tuple[str, ...]) -> tuple[str, ...]:
 
 def check_claim_values(values: tuple[str, ...]) -> tuple[str, ...]:
     """Accept values of a claim, without spaces: a request names several, with spaces between."""
-    if not values or not all(_SCOPE.fullmatch(value) for value in values):
+    if not all(_SCOPE.fullmatch(value) for value in values):
         raise ValueError("has an entry with a space, a quote or a letter that is not ASCII")
     return values
 

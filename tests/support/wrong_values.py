@@ -149,16 +149,15 @@ NOT_NETWORKS = (
 
 NOT_CLAIM_VALUES = (
     *(f"hunter2{letter}" for letter in "äöüßéèñøπжд€µ½²٣、。漢字あ☃"),
-    ",", ",,", "hunter2\\x", 'hunter2"x', "h" * 300, "hunter2\u00a0x",
+    "hunter2\\x", "a,hunter2 x", 'hunter2"x', "h" * 300, "hunter2\u00a0x",
 )  # fmt: skip
 NOT_ROLES = (
-    ",", "hunter2", "hunter2=", "=operator", " =operator,hunter2", "hunter2=hunter2",
-    "hunter2=Operator",
-    "hunter2=operators", "hunter2=superuser", "hunter2=staff", "hunter2=operator=",
-    "hunter2:operator",
-    "operator", "hunter2=operator;x=viewer", "hunter2=operator x=viewer", "x=viewer,hunter2",
-    "hunter2=opérator", "hunter2 =operator", "hunter2= operator", "hunter2->operator", "=", "==",
-    "hunter2=true", "hunter2=1", "hunter2=*",
+    "hunter2", "hunter2=", "=operator", " =operator,hunter2", "hunter2=hunter2",
+    "hunter2=Operator", "hunter2=operators", "hunter2=superuser", "hunter2=staff",
+    "hunter2=operator=", "hunter2:operator", "hunter2=admin", "hunter2 operator",
+    "hunter2=operator;x=viewer", "hunter2=operator x=viewer", "x=viewer,hunter2",
+    "hunter2=opérator", "hunter2 =operator", "hunter2= operator", "hunter2->operator",
+    "hunter2=true", "hunter2=1", "hunter2=*", "hunter2==", "=hunter2", "hunter2=reviewer/",
 )  # fmt: skip
 
 

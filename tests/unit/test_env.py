@@ -6,12 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
 
-from medproc import checks, env, env_rules, env_values
+from medproc import env, env_rules, env_values
 from observability.permissions import Role
 
 EMULATOR = {
@@ -300,8 +299,9 @@ def test_each_rule_between_variables_has_a_case_that_breaks_it(
     bare_environment: pytest.MonkeyPatch,
 ) -> None:
     broken = set()
-    # As if the packages of the extra were not installed.
-    bare_environment.setitem(sys.modules, "boto3", None)
+    # As if the packages of the extras were not installed.
+    for name in ("boto3", "mozilla_django_oidc"):
+        bare_environment.setitem(sys.modules, name, None)
     for _, values in CONFLICTS:
         with bare_environment.context() as patch:
             _set(patch, values)
@@ -405,24 +405,15 @@ def test_an_identity_provider_is_right_with_client_secret_and_roles(
     _set(bare_environment, OIDC)
 
     environment, problems = env.load()
+    # As if the package were not installed.
+    bare_environment.setitem(sys.modules, "mozilla_django_oidc", None)
+    _, (problem,) = env.load()
 
     assert problems == ()
+    assert problem.line.startswith("(medproc.E124) OIDC_ISSUER: is set, but the package of")
     # A group may hold an equals sign.
     assert environment.OIDC_ROLES == ("ops=operator", "CN=x=viewer")
     assert tuple(Role) == env_values.ROLES
-
-
-def test_an_identity_provider_without_its_package_is_refused(
-    bare_environment: pytest.MonkeyPatch, settings: Any
-) -> None:
-    assert checks.check_extras(None) == []
-    settings.OIDC_ISSUER = OIDC["OIDC_ISSUER"]
-    assert checks.check_extras(None) == []
-    bare_environment.setitem(sys.modules, "mozilla_django_oidc", None)
-
-    (problem,) = checks.check_extras(None)
-
-    assert problem.id == "medproc.E103"
 
 
 def test_secrets_are_masked_in_the_repr_and_whole_as_text(
