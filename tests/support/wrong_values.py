@@ -152,7 +152,7 @@ NOT_CLAIM_VALUES = (
     "hunter2\\x", "a,hunter2 x", 'hunter2"x', "h" * 300, "hunter2\u00a0x",
 )  # fmt: skip
 NOT_ROLES = (
-    "hunter2", "hunter2=", "=operator", " =operator,hunter2", "hunter2=hunter2",
+    "hunter2", "hunter2=", "=viewer", " =operator,hunter2", "hunter2=hunter2",
     "hunter2=Operator", "hunter2=operators", "hunter2=superuser", "hunter2=staff",
     "hunter2=operator=", "hunter2:operator", "hunter2=admin", "hunter2 operator",
     "hunter2=operator;x=viewer", "hunter2=operator x=viewer", "x=viewer,hunter2",
