@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 
 SECONDS: dict[str, int] = {
-    "export-memory": 200,
     "supervisor": 120,
     "acceptance-reuse-kills": 90,
     "fault-matrix": 80,
@@ -17,6 +16,7 @@ SECONDS: dict[str, int] = {
     "acceptance-scenarios": 63,
     "acceptance-phi": 60,
     "browser": 60,
+    "export-memory": 60,
     "web-server": 60,
     "acceptance-outage": 45,
     "review-story": 40,
