@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from medproc import leash, private
 from medproc.embedded.processes import exclusive, is_free, open_lock, start_of
 from medproc.env import PROJECT_ROOT
 from medproc.forked import ForkedCommand, HeldCommand, fork_command, hold_command
+from medproc.stop_signal import StopSignal
 from medproc.timing import scaled
 
 GRACE_MARGIN_S = 15.0
@@ -170,7 +170,7 @@ def children() -> Iterator[Children]:
         os.close(lock)
 
 
-def refuse_beside_survivors(stopping: threading.Event) -> None:
+def refuse_beside_survivors(stopping: StopSignal) -> None:
     """Raise SurvivorsError if processes of a killed supervisor run; first let `leash.py` end them.
 
     Writes one line to standard error before the wait.

@@ -13,10 +13,8 @@ import io
 import logging
 import os
 import secrets
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +40,7 @@ from medproc.children import (
 )
 from medproc.env import PROJECT_ROOT
 from medproc.forked import fork_command
+from medproc.stop_signal import StopSignal
 from pipeline.core.errors import MedprocError
 from pipeline.core.server_faults import refusal_line
 
@@ -65,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
     os.chdir(PROJECT_ROOT)
     startup.refuse_wrong_environment()
-    stopping = _stop_on_signals()
+    stopping = StopSignal()
+    stopping.catch()
     try:
         port = ports.port_number(options.port) if options.verb == "up" else 0
         django.setup()
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1
 
 
-def up(workers: HeldChild, *, port: int, login: Sequence[str], stopping: threading.Event) -> int:
+def up(workers: HeldChild, *, port: int, login: Sequence[str], stopping: StopSignal) -> int:
     """Run console, workers and scheduler until a signal; print the address and the log-in."""
     with children() as running:
         running.release(workers)
@@ -117,7 +117,7 @@ def up(workers: HeldChild, *, port: int, login: Sequence[str], stopping: threadi
     return 0
 
 
-def demo(workers: HeldChild, files: Sequence[Path], *, stopping: threading.Event) -> int:
+def demo(workers: HeldChild, files: Sequence[Path], *, stopping: StopSignal) -> int:
     """Process `files` with real workers, explain one record, and return the exit code."""
     names = [str(path) for path in files]
     with children() as running:
@@ -163,7 +163,7 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _run_beside(running: Children, stopping: threading.Event, *arguments: str) -> int:
+def _run_beside(running: Children, stopping: StopSignal, *arguments: str) -> int:
     """Run a command on this terminal to its end, or until a child dies."""
     process = fork_command(*arguments)
     try:
@@ -195,14 +195,7 @@ def _warm() -> None:
     warm()
 
 
-def _stop_on_signals() -> threading.Event:
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
-    return stopping
-
-
-def _wait_until_listening(port: int, running: Children, stopping: threading.Event) -> bool:
+def _wait_until_listening(port: int, running: Children, stopping: StopSignal) -> bool:
     while not stopping.is_set():
         running.raise_if_died()
         try:

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from django.contrib.auth import get_user_model
 from medproc import children, ports, private, rotation, supervisor, unprivileged
 from medproc.embedded import places, processes
 from medproc.env import PROJECT_ROOT
+from medproc.stop_signal import StopSignal
 from pipeline.documents import storage
 from tests.support.plain_user import as_plain_user, newcomer, plain_folder
 
@@ -153,7 +153,7 @@ def test_the_children_of_a_killed_supervisor_end(
     process.kill()
 
     assert processes.wait_for(lambda: not processes.command_line(child), seconds=60)
-    children.refuse_beside_survivors(threading.Event())
+    children.refuse_beside_survivors(StopSignal())
 
 
 def test_a_start_names_processes_that_survived_a_kill(
@@ -165,7 +165,7 @@ def test_a_start_names_processes_that_survived_a_kill(
     process.wait()
 
     with pytest.raises(children.SurvivorsError) as raised:
-        children.refuse_beside_survivors(threading.Event())
+        children.refuse_beside_survivors(StopSignal())
 
     assert str(raised.value) == (
         f"Processes of a killed start still run: emulator (process {child}); "
@@ -176,7 +176,7 @@ def test_a_start_names_processes_that_survived_a_kill(
 def test_a_start_beside_a_living_supervisor_is_no_survivor(
     killed: tuple[subprocess.Popen[str], int, int],
 ) -> None:
-    children.refuse_beside_survivors(threading.Event())
+    children.refuse_beside_survivors(StopSignal())
 
     assert killed[0].poll() is None
 

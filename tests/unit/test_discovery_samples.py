@@ -14,6 +14,8 @@ from pipeline.providers.prompts import read_prompt, render_discovery
 from pipeline.stages.pass05.reconcile import ChunkReport, Reconciliation, check, reconcile
 from samples import truth
 
+pytestmark = pytest.mark.xdist_group("discovery-samples")
+
 TOKEN = "0123456789abcdef"
 
 

@@ -21,6 +21,8 @@ from tests.support.generator.kinds import KINDS, all_cases, the_case
 from tests.support.generator.reading import judge_all
 from tests.support.generator.report import Report
 
+pytestmark = pytest.mark.xdist_group("generator")
+
 FOLDER = Path(next(iter(generator.__path__)))
 CASES, SEED = 920, 1
 MOST_WRONG: dict[str, int] = {"cue-more": 1}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import io
+import ast
 import re
-import tokenize
+from collections.abc import Iterator
 
 import pytest
 
 from medproc.env import PROJECT_ROOT
+from tests.support.source_trees import modules_below, tree_of
+
+pytestmark = pytest.mark.xdist_group("code-texts")
 
 ROW = re.compile(
     r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| (?P<names>`[^|]+`) \|$", re.MULTILINE
@@ -28,14 +31,22 @@ def terms() -> list[tuple[str, str, list[str]]]:
 @pytest.fixture(scope="module")
 def names_in_the_code() -> set[str]:
     """Return every name that the code defines or uses; words of comments and docstrings are not."""
-    found: set[str] = set()
-    for package in PACKAGES:
-        for file in (PROJECT_ROOT / package).rglob("*.py"):
-            if "migrations" not in file.parts:
-                source = io.StringIO(file.read_text(encoding="utf-8"))
-                tokens = tokenize.generate_tokens(source.readline)
-                found |= {token.string for token in tokens if token.type == tokenize.NAME}
-    return found
+    return {
+        name
+        for path in modules_below(*PACKAGES)
+        if "migrations" not in path.parts
+        for node in ast.walk(tree_of(path))
+        for name in _names_of(node)
+    }
+
+
+def _names_of(node: ast.AST) -> Iterator[str]:
+    """Yield the names in the fields of a node; a dotted name of an import is several names."""
+    if not isinstance(node, ast.Constant):
+        for _, value in ast.iter_fields(node):
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str):
+                    yield from text.split(".")
 
 
 def test_every_row_of_the_table_is_a_term() -> None:

@@ -10,6 +10,9 @@ from functools import cache
 import pytest
 
 from medproc.env import PROJECT_ROOT
+from tests.support.source_trees import tree_of
+
+pytestmark = pytest.mark.xdist_group("code-texts")
 
 FORBIDDEN = re.compile(
     r"\b(whoever|whomever|nobody|somebody|anew|one that|stands|befalls?|thereof|for ever)\b",
@@ -75,9 +78,9 @@ def numbered(*suffixes: str) -> Iterator[tuple[str, str, str]]:
 
 def docstrings() -> Iterator[tuple[str, str]]:
     """Yield the path and the docstring of each module."""
-    for name, text in texts().items():
+    for name in texts():
         if name.endswith(".py"):
-            yield name, ast.get_docstring(ast.parse(text)) or ""
+            yield name, ast.get_docstring(tree_of(PROJECT_ROOT / name)) or ""
 
 
 def words(name: str, line: str) -> str:

@@ -6,7 +6,12 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from medproc.env import PROJECT_ROOT
+from tests.support.source_trees import modules_below, tree_of
+
+pytestmark = pytest.mark.xdist_group("code-texts")
 
 ROOTS = (
     "api", "bench", "evaluation", "gemini_emulator", "medproc", "observability", "pipeline",
@@ -17,16 +22,14 @@ CONVENTIONS = {"Command", "Meta", "Migration"}
 
 
 def _class_names(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.ClassDef)]
 
 
 def test_a_class_name_is_defined_once() -> None:
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for root in ROOTS:
-        for path in (PROJECT_ROOT / root).rglob("*.py"):
-            for name in _class_names(path):
-                places[name].append(str(path.relative_to(PROJECT_ROOT)))
+    for path in modules_below(*ROOTS):
+        for name in _class_names(path):
+            places[name].append(str(path.relative_to(PROJECT_ROOT)))
 
     twice = {
         name: sorted(found)
