@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from observability.audit import log
 from observability.audit.actor import acting_as
@@ -41,16 +42,15 @@ def account_of(identity: VerifiedIdentity) -> User:
 
     Who has left all groups loses the roles with the refusal.
     """
-    try:
-        user, refusal = _settled(identity)
-    except IntegrityError:
-        # Another log-in has just created the user, or taken the name.
-        user, refusal = _settled(identity)
+    user, refusal = _settled(identity)
     if refusal is not None or user is None:
         raise LogInRefusedError(refusal or LogInRefusal.NO_ROLE)
     return user
 
 
+# Another log-in at the same time can take the wanted name, then create the same user. The third
+# attempt finds that user.
+@retry(retry=retry_if_exception_type(IntegrityError), stop=stop_after_attempt(4), reraise=True)
 def _settled(identity: VerifiedIdentity) -> tuple[User | None, LogInRefusal | None]:
     with transaction.atomic(), acting_as(PROVIDER):
         known = (
