@@ -50,6 +50,7 @@ class ApiErrorCode(StrEnum):
     IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
     IDEMPOTENCY_KEY_IN_USE = "IDEMPOTENCY_KEY_IN_USE"
     TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
+    TOO_MANY_UPLOADS = "TOO_MANY_UPLOADS"
     SERVER_BUSY = "SERVER_BUSY"
 
 
@@ -89,6 +90,10 @@ API_ERRORS: dict[ApiErrorCode, tuple[HTTPStatus, str]] = {
     ApiErrorCode.TOO_MANY_REQUESTS: (
         HTTPStatus.TOO_MANY_REQUESTS,
         "The client sends too many requests. Wait as long as the header Retry-After says.",
+    ),
+    ApiErrorCode.TOO_MANY_UPLOADS: (
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "The client sends too many files at once. Wait as long as the header Retry-After says.",
     ),
     ApiErrorCode.SERVER_BUSY: (
         HTTPStatus.SERVICE_UNAVAILABLE,

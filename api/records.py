@@ -27,6 +27,7 @@ from api.pagination import DEFAULT, Cursor, Limit, cursor_of, place_of_rows
 from api.schemas import Acted, DrillDownDocument, Reasoned, RecordsPage, RecordState, Submitted
 from api.scopes import TokenScope
 from api.states import shown_rows, states
+from api.upload_slots import upload_slot
 from medproc.reading import reading
 from medproc.web.client_address import client_address
 from observability.audit import log
@@ -71,7 +72,7 @@ def submit(
             code=UserErrorCode.VALUE_INVALID,
         )
     try:
-        with received_file(request) as file:
+        with upload_slot(client.id), received_file(request) as file:
             parts = ["submit", str(priority), str(force), file.patient, file.name, file.digest()]
             return once(
                 request, client, parts, lambda: _taken(request, client, file, priority, force)

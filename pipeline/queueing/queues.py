@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
@@ -302,9 +303,22 @@ def _call(queue: str) -> tuple[str, list[str]]:
     return StepEntry.entry_point, [queue]
 
 
-@cache
+_MAKING = Lock()
+
+
 def producer() -> Redis:
     """Return this process's client for short commands: limited in time, and repeated once."""
+    # Without the lock, two threads could make two clients. Only one is kept, and the end of the
+    # other closes the connection that its thread still uses. Later calls take no lock, so that a
+    # fork never inherits a held one.
+    if _client.cache_info().currsize:
+        return _client()
+    with _MAKING:
+        return _client()
+
+
+@cache
+def _client() -> Redis:
     client: Redis = get_connection(QUEUES[0])
     client.connection_pool.connection_kwargs.update(
         socket_timeout=ENQUEUE_TIMEOUT_S, socket_connect_timeout=ENQUEUE_TIMEOUT_S

@@ -8,6 +8,8 @@ import pickle
 import signal
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import cast
 from uuid import uuid4
 
@@ -37,6 +39,7 @@ from pipeline.queueing.queues import (
 from tests.support.rows import a_job
 
 JOB = uuid4()
+THREADS = 8
 
 
 def waiting(client: redis.Redis, step: str) -> list[str]:
@@ -152,11 +155,11 @@ def stopped_redis(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     client = django_rq.connection_utils.get_redis_connection(entry)
     monkeypatch.setattr(queues, "ENQUEUE_TIMEOUT_S", 0.05)
     monkeypatch.setattr(queues, "get_connection", lambda name: client)
-    queues.producer.cache_clear()
+    queues._client.cache_clear()
     os.kill(pid, signal.SIGSTOP)
     yield
     os.kill(pid, signal.SIGCONT)
-    queues.producer.cache_clear()
+    queues._client.cache_clear()
     client.close()
     embedded.throw_away(places)
 
@@ -290,3 +293,22 @@ def test_callbacks_and_webhooks_of_a_crafted_entry_are_not_read(redis_db: redis.
     assert entry.stopped_callback is None
     assert not entry.webhooks
     assert entry.timeout == queues.NO_TIMEOUT
+
+
+def test_threads_that_ask_at_the_same_time_share_one_client(redis_db: redis.Redis) -> None:
+    """A second client would be lost at once, with the connection of the thread that made it."""
+    queues._client.cache_clear()
+    together = Barrier(THREADS)
+
+    def ask(_: int) -> int:
+        together.wait()
+        with queues.producer().pipeline() as commands:
+            commands.incr("medproc:test:asked")
+            commands.execute()
+        return id(queues.producer())
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        clients = set(pool.map(ask, range(THREADS)))
+
+    assert len(clients) == 1
+    assert redis_db.get("medproc:test:asked") == str(THREADS).encode()

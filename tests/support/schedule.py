@@ -52,6 +52,7 @@ SECONDS: dict[str, int] = {
     "acceptance-preemption": 14,
     "acceptance-retries": 14,
     "acceptance-altered": 12,
+    "upload-slots": 12,
     "acceptance-liar": 11,
     "acceptance-many": 10,
     "metrics": 10,
