@@ -30,10 +30,13 @@ def is_on() -> bool:
 
 
 def start() -> None:
-    """Prepare the library, if it is wanted; starts no thread."""
+    """Prepare the library once, if it is wanted; starts no thread."""
     if not is_on():
         return
     import sentry_sdk
+
+    if sentry_sdk.is_initialized():
+        return
     from django.core.signals import got_request_exception
     from sentry_sdk.integrations.atexit import AtexitIntegration
     from sentry_sdk.integrations.excepthook import ExcepthookIntegration
@@ -54,7 +57,6 @@ def start() -> None:
         # `_allowed` sends none of what follows; these spare the work, and the risk.
         auto_session_tracking=False,
         send_client_reports=False,
-        send_default_pii=False,
         include_local_variables=False,
         include_source_context=False,
         max_breadcrumbs=0,
@@ -75,6 +77,7 @@ def report(error: BaseException, *, step: str = "") -> None:
         return
     # The report of an error must never be the next error.
     with suppress(Exception):
+        start()
         import sentry_sdk
 
         sentry_sdk.capture_event(

@@ -39,6 +39,12 @@ from tests.support.phi_sinks import Asker, ProcessList, Sink
 from tests.support.plain_user import plain_folder
 from tests.support.record_runs import ended
 from tests.support.short_records import short_pdf
+from tests.support.telemetry_receiver import (
+    ENVELOPE,
+    TRACES,
+    TelemetryReceiver,
+    receiving_telemetry,
+)
 from tests.support.users import client_of
 from tests.support.web_server import serving
 from tests.support.workers import WorkerCommand, until
@@ -91,6 +97,7 @@ class Lived:
         self.received: dict[str, Received] = {}
         self.sinks: dict[str, Sink] = {}
         self.redis: Sink
+        self.receiver: TelemetryReceiver
         self.redis_before: dict[str, bytes] = {}
         self.asker: Asker
 
@@ -129,9 +136,15 @@ def lived(
     began_at = postgres.stat().st_size
     seen, log = ProcessList(), tmp_path_factory.mktemp("web") / "log.txt"
     with ExitStack() as stack:
+        receiver = stack.enter_context(receiving_telemetry())
         scratch = stack.enter_context(plain_folder())
         emulator = stack.enter_context(Emulator(faults=FAULTS))
-        provider = {"MEDPROC_PROVIDER": "gemini", "GEMINI_BASE_URL": emulator.url}
+        provider = {
+            "MEDPROC_PROVIDER": "gemini",
+            "GEMINI_BASE_URL": emulator.url,
+            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url,
+            "SENTRY_DSN": receiver.dsn,
+        }
         seen.start()
         stack.callback(seen.end)
         pool = start_pool(
@@ -144,6 +157,7 @@ def lived(
             command="rqcron", **provider, environment={"TMPDIR": str(folders["scheduler"])}
         )
         lived = Lived(pool, tmp_path_factory.mktemp("phi"))
+        lived.receiver = receiver
         lived.redis = phi_sinks.of_redis(module_redis)
         typed = _process_command(lived)
         server = stack.enter_context(
@@ -187,6 +201,8 @@ def lived(
                 {"data": data, "exports": folders["exports"]}, names_only=True
             ),
             "process lists": seen.sink(),
+            "traces": phi_sinks.of_traces(receiver),
+            "error tracker": phi_sinks.of_error_tracker(receiver),
         }
         yield lived
 
@@ -204,6 +220,8 @@ PLANTED = {
     "temporary files": ("workers: ", "scheduler: ", "web server: ", "uploads: "),
     "names of files": ("data: ", "exports: "),
     "process lists": ("processes",),
+    "traces": (TRACES,),
+    "error tracker": (ENVELOPE,),
 }  # fmt: skip
 """The sinks, and the places in each into which a word is put."""
 SINKS = tuple(PLANTED)
@@ -477,4 +495,12 @@ def test_the_search_covers_every_process_and_almost_every_column(lived: Lived) -
     assert len(database) > 300
     processes = lived.sinks["process lists"].read()["processes"]
     assert b"--files-from" in processes
+    spans = lived.receiver.spans()
+    names = {span.name for span in spans}
+    assert {"record", "pages", "pass05", "chunk", "pass1", "batch", "call"} <= names
+    records_traced = {each.shell_file_id for each in lived.received.values()}
+    assert records_traced <= {span.trace for span in spans}
+    assert "WORKER_LOST" in {span.attributes["medproc.outcome"] for span in spans}
+    errors = [envelope[2] for envelope in lived.receiver.events()]
+    assert {error["tags"].get("step") for error in errors} >= {None, "pass05", "pass1"}
     assert b"rqworker-pool" in processes or b"manage.py" in processes

@@ -16,18 +16,25 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from types import MappingProxyType
+from uuid import uuid4
 
+import sentry_sdk
 from django.apps import apps
 from django.contrib.admin import site
 from django.db import connection, transaction
+from django.test import override_settings
+from django.utils import timezone
 from redis import Redis
 
+from medproc.telemetry.otlp import Collector
+from medproc.telemetry.spans import TraceSpan
 from observability.admin.base import OF_THE_SENDER, ReadOnlyAdmin
 from pipeline.models import MetricCount
 from tests.support.databases import rewriting
 from tests.support.phi_needles import Needles
 from tests.support.redis_contents import everything
-from tests.support.workers import children, until
+from tests.support.telemetry_receiver import ENVELOPE, TRACES, TelemetryReceiver
+from tests.support.workers import PATIENCE_S, children, until
 
 Contents = Mapping[str, bytes]
 """Bytes by the place that holds them."""
@@ -240,6 +247,52 @@ class ProcessList(threading.Thread):
         """Look, and return whether a command line and an environment with a word were seen."""
         self.look()
         return sum(word.encode() in each for each in self._seen) == 2
+
+
+def of_traces(receiver: TelemetryReceiver) -> Sink:
+    """Return what a collector of traces got."""
+
+    def send(word: str) -> None:
+        now = timezone.now()
+        span = TraceSpan(
+            record_id=uuid4(),
+            key="planted",
+            name="planted",
+            began_at=now,
+            ended_at=now,
+            attributes={"planted": word},
+        )
+        with override_settings(OTEL_EXPORTER_OTLP_ENDPOINT=receiver.url):
+            assert Collector().send([span])
+
+    return _of_posts(receiver, TRACES, send)
+
+
+def of_error_tracker(receiver: TelemetryReceiver) -> Sink:
+    """Return what a tracker of errors got."""
+
+    def send(word: str) -> None:
+        # A client without the rules of medproc: it sends every word.
+        client = sentry_sdk.Client(dsn=receiver.dsn, default_integrations=False)
+        client.capture_event({"message": word})
+        client.close(timeout=PATIENCE_S)
+
+    return _of_posts(receiver, ENVELOPE, send)
+
+
+def _of_posts(receiver: TelemetryReceiver, path: str, send: Callable[[str], None]) -> Sink:
+    def read() -> Contents:
+        posts = receiver.posted_to(path)
+        return {f"{number}: {path}": each.everything for number, each in enumerate(posts)}
+
+    @contextmanager
+    def planted(word: str) -> Iterator[None]:
+        before = list(receiver.posted)
+        send(word)
+        yield
+        receiver.posted[:] = before
+
+    return Sink(read, planted)
 
 
 @dataclass

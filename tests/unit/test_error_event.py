@@ -70,7 +70,7 @@ def receiver() -> Iterator[TelemetryReceiver]:
 def ran(receiver: TelemetryReceiver) -> subprocess.CompletedProcess[str]:
     """Run a process with errors of every kind, and personal data everywhere around them."""
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-W", "error", "-c", PROGRAM],
         cwd=PROJECT_ROOT,
         env=os.environ
         | {
@@ -190,7 +190,7 @@ def test_a_tracker_that_hangs_delays_the_end_of_a_process_by_a_second_at_most() 
     with receiving_telemetry() as receiver:
         receiver.hangs = True
         ran = subprocess.run(
-            [sys.executable, "-c", program],
+            [sys.executable, "-W", "error", "-c", program],
             cwd=PROJECT_ROOT,
             env=os.environ
             | {"DJANGO_SETTINGS_MODULE": "medproc.settings", "SENTRY_DSN": receiver.dsn},
