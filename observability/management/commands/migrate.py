@@ -1,4 +1,4 @@
-"""`manage.py migrate`: Django's command, run as the owner of the tables.
+"""`manage.py migrate`: Django's command, run as the owner of the tables, beside running workers.
 
 DATABASE_OWNER_URL names the owner. Afterwards the application role, the user of DATABASE_URL, has
 the privileges of `observability.audit.grants`, and no others.
@@ -10,10 +10,19 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_fixed
 
+from medproc.timing import scaled
 from observability.audit.grants import can_change_audit, grant
 from observability.management.owner import as_owner, is_forbidden
+
+LOCK_TIMEOUT_MS = 2_000
+"""How long a statement waits for a lock. Every later statement on the table waits behind it."""
+ATTEMPTS, PAUSE_S = 15, 4.0
+"""Together with the waits for locks, the attempts take 90 s."""
+LOCK_NOT_AVAILABLE = "55P03"
+"""The SQLSTATE of a statement that waited longer than `lock_timeout`."""
 
 
 class Command(Migrate):
@@ -24,8 +33,13 @@ class Command(Migrate):
         application = str(connection.settings_dict["USER"])
         with as_owner():
             try:
-                super().handle(*args, **options)
+                self._migrate(*args, **options)
             except DatabaseError as error:
+                if _is_locked(error):
+                    raise CommandError(
+                        "Other transactions hold the tables. The migrations before are applied."
+                        " Run migrate again when less work runs (docs/runbook.md, Deploy)."
+                    ) from None
                 if not is_forbidden(error):
                     raise
                 raise CommandError(
@@ -35,6 +49,31 @@ class Command(Migrate):
             if options.get("plan") or options.get("check_unapplied"):
                 return
             self._grant(application)
+
+    def _migrate(self, *args: Any, **options: Any) -> None:
+        """Migrate; repeat what waited too long for a lock, so that no worker waits long behind it.
+
+        A migration is one transaction, so a repeated migration starts from its beginning.
+        """
+        for attempt in Retrying(
+            retry=retry_if_exception(_is_locked),
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_fixed(scaled(PAUSE_S)),
+            before_sleep=self._say_locked,
+            reraise=True,
+        ):
+            with attempt:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
+                try:
+                    super().handle(*args, **options)
+                finally:
+                    connection.close()  # also ends the setting
+
+    def _say_locked(self, state: RetryCallState) -> None:
+        self.stderr.write(
+            f"Other transactions hold the tables; attempt {state.attempt_number} of {ATTEMPTS}."
+        )
 
     def _grant(self, application: str) -> None:
         with connection.cursor() as cursor:
@@ -56,3 +95,10 @@ class Command(Migrate):
                 " no table, and set DATABASE_OWNER_URL for migrate (docs/configuration.md, The"
                 " roles of the database)."
             )
+
+
+def _is_locked(error: BaseException) -> bool:
+    cause = error.__cause__
+    return isinstance(error, OperationalError) and (
+        getattr(cause, "sqlstate", "") == LOCK_NOT_AVAILABLE
+    )
