@@ -310,6 +310,7 @@ def test_the_stated_encryption_goes_with_each_part_and_a_fork_makes_its_own_conn
     assert {each["SSEKMSKeyId"] for each in found} == {"alias/records"}
 
 
+@pytest.mark.xdist_group("bucket-backup")
 @pytest.mark.slow(reason="a rehearsal starts servers and six commands: 15 s")
 def test_a_backup_copies_from_the_bucket_and_its_rehearsal_leaves_the_bucket_alone(
     bucket: Bucket,

@@ -49,6 +49,7 @@ SECONDS: dict[str, int] = {
     "acceptance-record-batches": 16,
     "executor-admission": 16,
     "quota-waits": 16,
+    "bucket-backup": 15,
     "acceptance-preemption": 14,
     "acceptance-retries": 14,
     "acceptance-altered": 12,
