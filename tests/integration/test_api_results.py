@@ -168,7 +168,7 @@ def test_requests_with_one_key_at_the_same_time_make_one_record(mercy: ApiProgra
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(6) as threads:
+    with override_settings(API_UPLOADS_PER_CLIENT=6), ThreadPoolExecutor(6) as threads:
         answers = list(threads.map(submit, range(6)))
 
     assert {status for status, _, _ in answers} == {HTTPStatus.CREATED}
