@@ -89,6 +89,10 @@ class Collector:
         made, self._ended.spans = self._ended.spans, []
         return self._exporter.export(made) is SpanExportResult.SUCCESS
 
+    def close(self) -> None:
+        """Close the connection."""
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]  # the library gives no types
+
     def _make(self, span: TraceSpan) -> None:
         self._ids.of = span
         context = None

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -31,6 +32,10 @@ def receiver(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Telemet
     with receiving_telemetry() as receiver:
         settings.OTEL_EXPORTER_OTLP_ENDPOINT = receiver.url
         yield receiver
+        # A thread that still sends would log into the next test.
+        receiver.status, receiver.hangs = 200, False
+        receiver.over.set()
+        until(lambda: all(thread.name != "spans" for thread in threading.enumerate()))
 
 
 def spans(count: int, record_id: UUID = RECORD) -> list[TraceSpan]:
@@ -104,7 +109,7 @@ def test_a_collector_that_hangs_is_waited_for_once_and_is_asked_again_later(
         sender.flush(traces.FLUSH_S)
         took.append(time.monotonic() - began)
 
-    assert traces.FLUSH_S <= took[0] < traces.FLUSH_S + 1
+    assert traces.FLUSH_S <= took[0] < traces.FLUSH_S + 5
     assert max(took[1:]) < traces.FLUSH_S / 2
     assert [each.action for each in caplog.records] == ["collector_away"]  # type: ignore[attr-defined]  # of `extra`
     receiver.hangs = False
