@@ -109,8 +109,16 @@ class SpanSender:
     def _start(self) -> None:
         if not self._is_sending() and self._waiting and PAUSE.is_over:
             self._sent_at = time.monotonic()
-            self._thread = threading.Thread(target=self._send, name="spans", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._send, name="spans", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                # The system has no thread left. The caller has just written paid results, and an
+                # error here would end its step.
+                self._give_up(len(self._waiting))
+                self._waiting.clear()
+            else:
+                self._thread = thread
 
     def _send(self) -> None:
         """Send what waits. Runs in a thread of its own; touches no row."""

@@ -22,7 +22,7 @@ from pipeline.operations.retention.erase import Erased, erase_record
 from pipeline.operations.retention.prune import Pruned, prune, stays_now
 from pipeline.operations.retention.rules import RULES, RetentionRule
 
-SCHEDULER = "scheduler"
+SCHEDULER = log.SCHEDULER
 PRUNE, ERASE = "prune", "erase"
 """The audit's names for a run of the pruning, and for the erasure of a record."""
 BUDGET_S = 40.0

@@ -26,6 +26,8 @@ EXPORT = "export"
 
 ANONYMOUS = "anonymous"
 """The audit's name for a user who is not logged in."""
+SCHEDULER = "scheduler"
+"""The audit's name for the periodic tasks."""
 BULK_OPERATION = "bulk operation"
 """The audit's name for a bulk operation as a target."""
 

@@ -27,7 +27,12 @@ SESSION_IDLE_S, which is a minute by default."""
 
 @receiver(user_logged_in)
 def begin(sender: Any, request: HttpRequest, **_: Any) -> None:
-    """Note the time of the log-in."""
+    """Note the time of the log-in.
+
+    A log-in that was begun at the identity provider gives the session of a stranger a near end. A
+    password makes that session the user's.
+    """
+    request.session.set_expiry(None)
     request.session[BEGAN] = request.session[SEEN] = time.time()
 
 

@@ -12,7 +12,7 @@ from pipeline.models import FileSweep
 from pipeline.operations import stored_files
 from pipeline.operations.stored_files import Survey
 
-SCHEDULER = "scheduler"
+SCHEDULER = log.SCHEDULER
 
 
 def sweep() -> str:

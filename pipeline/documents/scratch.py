@@ -73,10 +73,19 @@ def delete(files: Iterable[Path]) -> int:
 
 
 def _is_in_use(path: Path) -> bool:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    """Return whether a process holds a lock, or this process cannot open or lock the file.
+
+    A command of root leaves files that the user of the service cannot open.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:
         return True
     finally:
         os.close(descriptor)

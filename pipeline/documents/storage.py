@@ -143,9 +143,14 @@ def local_path(key: str, copying: Copying = at_once) -> Iterator[Path]:
 
 
 def _copy(key: str, target: BinaryIO) -> None:
-    with default_storage.open(key) as stored:
-        shutil.copyfileobj(stored, target, _BLOCK)
-    target.flush()
+    try:
+        with default_storage.open(key) as stored:
+            shutil.copyfileobj(stored, target, _BLOCK)
+        target.flush()
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise PipelineError(code=ErrorCode.STORAGE_FULL) from None
 
 
 def warm() -> None:

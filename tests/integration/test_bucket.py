@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import resource
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from io import StringIO
@@ -158,6 +159,24 @@ def test_a_large_file_is_stored_and_read_in_parts_and_a_killed_upload_leaves_not
     left = bucket.objects()
     assert (killed["Key"] in left, foreign["Key"] in left) == (False, True)
     assert [name.split("/")[0] for name in left] == ["sweep-markers", "other"]
+
+
+def test_a_disk_without_room_for_a_copy_of_a_file_is_named(
+    bucket: Bucket, cloned_db: str, tmp_path: Path
+) -> None:
+    content = short_pdf(1) + os.urandom(3 << 20)
+    path = tmp_path / "record.pdf"
+    path.write_bytes(content)
+    received = records.submit(path)
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, room[1]))
+    try:
+        run_step(Step.PAGES)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+
+    assert Job.objects.get(id=received.job_id).error_code == ErrorCode.STORAGE_FULL
+    assert copies() == []
 
 
 WRONG = (

@@ -15,6 +15,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from medproc.secret_files import Secret
+from observability.entry.oidc import metadata
 from observability.entry.oidc.refused import LogInRefusal
 from observability.entry.throttle import OF_ADDRESS
 from observability.models import AuditEvent, FederatedIdentity
@@ -25,6 +26,7 @@ from tests.support.openid_provider import (
     OpenIdProvider,
     open_id_provider,
 )
+from tests.support.workers import until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_db")]
 START, CALLBACK, LOG_IN = "/admin/oidc/start/", "/admin/oidc/callback/", "/admin/login/"
@@ -248,6 +250,10 @@ def test_neither_name_nor_e_mail_gives_the_account_of_another_user(
     provider.person |= {"sub": "0004", "preferred_username": "command line: root@host"}
     log_in()
     assert User.objects.filter(username="command-line-root@host").exists()
+    # The audit names the periodic tasks so.
+    provider.person |= {"sub": "0005", "preferred_username": "Scheduler"}
+    log_in()
+    assert not User.objects.filter(username__iexact="scheduler").exists()
 
 
 def test_a_deactivated_user_and_a_superuser_stay_out(provider: OpenIdProvider) -> None:
@@ -320,6 +326,36 @@ def test_while_the_provider_is_away_the_log_in_page_says_so_and_takes_passwords(
     assert "(OIDC_UNREACHABLE)" in page.content.decode()
     answer = client.post(LOG_IN, {"username": "anna", "password": PASSWORD})
     assert answer["Location"] == "/admin/"
+
+
+def test_a_provider_that_fails_is_asked_by_one_request_at_a_time(
+    provider: OpenIdProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers begin log-ins too: each would hold a thread of the console for seconds."""
+    provider.published = {"issuer": "https://login.example.org"}
+    pages = [Client().get(START, follow=True).content.decode() for _ in range(3)]
+
+    assert provider.seen == ["/.well-known/openid-configuration"]
+    assert all("(OIDC_METADATA)" in page for page in pages)
+
+    monkeypatch.setattr(metadata, "AGAIN_S", 0.1)
+    cache.delete(f"medproc:oidc:{provider.issuer}:asked")
+    Client().get(START)
+    provider.published = {}
+    until(lambda: "/authorize" in Client().get(START)["Location"])
+
+
+def test_a_password_after_a_begun_log_in_gives_a_session_of_the_full_length(
+    provider: OpenIdProvider, settings: Any
+) -> None:
+    User.objects.create_user("anna", password=PASSWORD, is_staff=True)
+    client = Client()
+    client.get(START)
+    begun = client.session.get_expiry_age()
+
+    client.post(LOG_IN, {"username": "anna", "password": PASSWORD})
+
+    assert begun < client.session.get_expiry_age() == settings.SESSION_COOKIE_AGE
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from medproc.env import PROJECT_ROOT
 from observability.models import AuditEvent
 from observability.uploads import cleanup
 from observability.uploads import stored_files as audited_sweep
+from pipeline.documents import scratch
 from pipeline.models import FileSweep, ShellFile
 from pipeline.operations import stored_files
 from pipeline.operations.health import examine
@@ -182,6 +184,26 @@ def test_scratch_files_of_killed_processes_go_from_each_folder(files: Path) -> N
 
     assert [path for path in left if path.exists()] == []
     assert said.startswith(f"deleted {len(left)} ")
+
+
+def test_a_scratch_file_of_another_user_stops_no_start(settings: Any) -> None:
+    """A command of root has left a file, and the service starts as another user."""
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        settings.FILE_UPLOAD_TEMP_DIR = folder
+        foreign, ours = Path(folder, "medproc-0"), Path(folder, "medproc-1")
+        for path, mode in ((foreign, 0o000), (ours, 0o644)):
+            path.write_bytes(b"of a patient")
+            path.chmod(mode)
+        try:
+            if user == 0:
+                os.seteuid(65534)
+            gone = scratch.delete_abandoned_copies()
+        finally:
+            os.seteuid(user)
+
+        assert (gone, foreign.exists(), ours.exists()) == (1, True, False)
 
 
 def test_a_link_among_the_scratch_files_neither_stops_the_sweep_nor_is_followed(

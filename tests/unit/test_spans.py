@@ -153,6 +153,24 @@ def test_no_collector_at_the_address_costs_no_error(
     assert not traces.PAUSE.is_over
 
 
+def test_a_system_without_a_free_thread_costs_no_error(
+    receiver: TelemetryReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step has just written results that were paid for; it must not end as failed."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    sender = traces.SpanSender()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        sender.add(spans(traces.SEND_AT))
+        sender.flush(traces.FLUSH_S)
+
+    assert not sender._waiting
+    assert not traces.PAUSE.is_over
+
+
 def test_a_hanging_collector_bounds_the_memory(receiver: TelemetryReceiver) -> None:
     receiver.hangs = True
     sender = traces.SpanSender()

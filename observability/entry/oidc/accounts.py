@@ -23,7 +23,8 @@ PROVIDER = "identity provider"
 """The audit's name for who changes users and roles at a log-in; no user can have this name."""
 _NOT_OF_NAMES = re.compile(r"[^\w.@+-]+")
 _LONGEST_NAME = 100
-_RESERVED = {log.ANONYMOUS}
+_RESERVED = {log.ANONYMOUS, log.SCHEDULER}
+"""The audit's names for others than users, as far as a user name can be one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,9 @@ TIMEOUT_S = 5.0
 """Seconds to connect to the provider, and to wait for its next bytes."""
 KEPT_S = 600
 """Seconds for which a process keeps the configuration."""
+AGAIN_S = 10
+"""Seconds after a refusal until a process asks again. Strangers begin log-ins too, and a provider
+that hangs must not hold all threads of the console."""
 
 
 class ProviderMetadata(BaseModel):
@@ -55,13 +58,26 @@ _TEXTS = TypeAdapter(dict[str, object])
 
 
 def metadata() -> ProviderMetadata:
-    """Return the provider's configuration. Raises LogInRefusedError if it cannot be had."""
+    """Return the provider's configuration. Raises LogInRefusedError if it cannot be had.
+
+    After a refusal, one thread asks at a time, and the others are refused at once.
+    """
     issuer = str(settings.OIDC_ISSUER)
     key = f"medproc:oidc:{issuer}"
+    refusal_key, asked_key = f"{key}:refusal", f"{key}:asked"
     if (kept := cache.get(key)) is not None:
         return ProviderMetadata.model_validate(kept)
-    found = _fetched(issuer.removesuffix("/"))
+    last = cache.get(refusal_key)
+    if last is not None and not cache.add(asked_key, True, AGAIN_S):
+        raise LogInRefusedError(*last)
+    try:
+        found = _fetched(issuer.removesuffix("/"))
+    except LogInRefusedError as refused:
+        cache.set(refusal_key, (refused.code, refused.detail), KEPT_S)
+        cache.set(asked_key, True, AGAIN_S)
+        raise
     cache.set(key, found.model_dump(), KEPT_S)
+    cache.delete(refusal_key)
     return found
 
 
