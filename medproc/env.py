@@ -392,7 +392,7 @@ def load() -> tuple[Environment, tuple[VariableProblem, ...]]:
             reason = _REASONS.get(found["type"], "is wrong")
             wrong[str(found["loc"][0])] = own_words if found["type"] == "value_error" else reason
         environment = _read(wrong, files)
-    broken = env_rules.missing_extras(environment) | env_rules.broken_rules(environment, wrong)
+    broken = env_rules.broken_rules(environment, wrong)
     problems = (
         *(_problem(name, wrong[name], files.get(name)) for name in fields if name in wrong),
         *(_problem(name, why) for name, why in broken.items()),

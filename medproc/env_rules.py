@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from medproc.env_values import is_installed
 from medproc.secret_files import SUFFIX
 
 if TYPE_CHECKING:
@@ -53,30 +52,30 @@ def _rule(
     )
 
 
-def _missing_for_oidc(name: str) -> VariableRule:
-    return _rule(
-        name,
-        "is not set, although OIDC_ISSUER is set",
-        lambda env: env.OIDC_ISSUER is not None and not getattr(env, name),
-        "OIDC_ISSUER",
-    )
-
-
-def _useless_without_oidc(name: str) -> VariableRule:
-    return _rule(
-        name,
-        "is set, but OIDC_ISSUER is not",
-        lambda env: env.OIDC_ISSUER is None and bool(getattr(env, name)),
-        "OIDC_ISSUER",
-    )
-
-
-def _only_with_bucket(variable: str) -> VariableRule:
+def _missing_for_oidc(variable: str) -> VariableRule:
     return _rule(
         variable,
-        "is set, but STORAGE_BUCKET is not",
-        lambda env: env.STORAGE_BUCKET is None and getattr(env, variable) is not None,
-        "STORAGE_BUCKET",
+        "is not set, although OIDC_ISSUER is set",
+        lambda env: env.OIDC_ISSUER is not None and not getattr(env, variable),
+        "OIDC_ISSUER",
+    )
+
+
+def _only_with(needed: str, variable: str) -> VariableRule:
+    return _rule(
+        variable,
+        f"is set, but {needed} is not",
+        lambda env: getattr(env, needed) is None and bool(getattr(env, variable)),
+        needed,
+    )
+
+
+def _needs_extra(variable: str, extra: str, *modules: str) -> VariableRule:
+    return _rule(
+        variable,
+        f"is set, but the extra `{extra}` is not installed;"
+        " install requirements-extras.lock with pip",
+        lambda env: getattr(env, variable) is not None and not all(map(_is_installed, modules)),
     )
 
 
@@ -88,6 +87,7 @@ _OF_BUCKET = (
     "STORAGE_ENDPOINT_URL", "STORAGE_REGION", "STORAGE_KEY_ID", "STORAGE_ENCRYPTION",
     "STORAGE_KMS_KEY_ID",
 )  # fmt: skip
+_OF_OIDC = ("OIDC_CLIENT_ID", "OIDC_ROLES", "OIDC_ACR", "OIDC_AMR", "OIDC_ONLY")
 _SERVICE = ("MEDPROC_PROVIDER", "GEMINI_API_KEY", "GEMINI_BASE_URL")
 RULES = (
     _rule(
@@ -219,12 +219,8 @@ RULES = (
         lambda env: env.provider == "local" and env.CODE_EMBEDDER == "gemini",
         *_SERVICE,
     ),
-    _rule(
-        "STORAGE_BUCKET",
-        "is set, but the packages of the extra s3 (requirements-extras.lock) are not installed",
-        lambda env: env.STORAGE_BUCKET is not None and not _is_installed("boto3", "storages"),
-    ),
-    *(_only_with_bucket(name) for name in _OF_BUCKET),
+    _needs_extra("STORAGE_BUCKET", "s3", "boto3", "storages"),
+    *(_only_with("STORAGE_BUCKET", variable) for variable in _OF_BUCKET),
     _rule(
         "STORAGE_REGION",
         "is not set, although STORAGE_BUCKET is and STORAGE_ENDPOINT_URL is not",
@@ -266,16 +262,13 @@ RULES = (
         "DATABASE_URL",
         "DEBUG",
     ),
-    _rule(
-        "OIDC_ISSUER",
-        "is set, but the package of the extra oidc (requirements-extras.lock) is not installed",
-        lambda env: env.OIDC_ISSUER is not None and not _is_installed("mozilla_django_oidc"),
+    _needs_extra("OIDC_ISSUER", "oidc", "mozilla_django_oidc"),
+    _needs_extra(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "tracing", "opentelemetry.exporter.otlp.proto.http"
     ),
+    _needs_extra("SENTRY_DSN", "sentry", "sentry_sdk"),
     *map(_missing_for_oidc, ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES")),
-    *map(
-        _useless_without_oidc,
-        ("OIDC_CLIENT_ID", "OIDC_ROLES", "OIDC_ACR", "OIDC_AMR", "OIDC_ONLY"),
-    ),
+    *(_only_with("OIDC_ISSUER", variable) for variable in _OF_OIDC),
     _rule(
         "DEBUG",
         "is true, but ALLOWED_HOSTS names a host beyond this machine, to which pages of errors"
@@ -293,23 +286,6 @@ def broken_rules(env: Environment, wrong: Collection[str]) -> dict[str, str]:
         if not ({rule.variable, *rule.reads} & set(wrong)) and rule.is_broken(env):
             found.setdefault(rule.variable, rule.reason)
     return found
-
-
-EXTRAS = {
-    "OTEL_EXPORTER_OTLP_ENDPOINT": ("tracing", "opentelemetry.exporter.otlp.proto.http"),
-    "SENTRY_DSN": ("sentry", "sentry_sdk"),
-}
-"""The variables that need an extra of pyproject.toml, and a module of the extra."""
-
-
-def missing_extras(env: Environment) -> dict[str, str]:
-    """Return the reason of each variable that is set although its extra is not installed."""
-    return {
-        name: f"is set, but the extra `{extra}` is not installed;"
-        " install requirements-extras.lock with pip"
-        for name, (extra, module) in EXTRAS.items()
-        if getattr(env, name) is not None and not is_installed(module)
-    }
 
 
 def misspelt(names: Iterable[str], known: Collection[str]) -> dict[str, str]:
@@ -338,9 +314,12 @@ def without_effect(env: Environment) -> list[str]:
     return [name for name in _ONLY_GEMINI if name in env.model_fields_set]
 
 
-def _is_installed(*packages: str) -> bool:
-    """Return whether the packages of an extra are installed."""
-    return all(importlib.util.find_spec(name) is not None for name in packages)
+def _is_installed(module: str) -> bool:
+    """Return whether a module of an optional package can be imported."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def _shape(name: str) -> str:

@@ -6,7 +6,6 @@ text, and `expected_of` describes the right values of a variable for the refusal
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import stat
 from decimal import Decimal
@@ -42,6 +41,7 @@ _REDIS_OPTIONS = frozenset({"client_name", "db", "password", "socket_timeout", "
 _OUR_ENTRIES = frozenset({"files", "instance", "logs", "secret-key", "servers", "uploads"})
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,255}")
 """A scope of OAuth 2.0 (RFC 6749, 3.3)."""
+_IN_THE_CLEAR = "a secret would travel in the clear"
 _ESCAPE = "write special characters of a user or a password as %XX"
 
 
@@ -62,17 +62,11 @@ ROLES = ("viewer", "operator", "reviewer", "administrator")
 
 def check_issuer(value: str) -> str:
     """Accept the address of an OpenID provider: https, and http for this machine alone."""
-    parts = _split(value, "http", "https")
-    if not parts.hostname:
-        raise ValueError("names no host")
-    if parts.username is not None or parts.password is not None:
+    parts = _https_parts(value, "anybody on the way could log in")
+    if _has_log_in(parts):
         raise ValueError("holds a log-in")
-    if parts.query or value.endswith("?"):
-        raise ValueError("has a query")
     if value.endswith("/.well-known/openid-configuration"):
         raise ValueError("names the configuration; the issuer is the part before /.well-known")
-    if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise ValueError("is http for another machine, so anybody on the way could log in")
     return value
 
 
@@ -223,36 +217,30 @@ def check_redis_url(value: str) -> str:
 
 def check_service_url(value: str) -> str:
     """Accept an https URL, and http for this machine alone: a call carries PHI and the key."""
-    _check_https(value, "GEMINI_API_KEY")
+    _https_of_records(value, "GEMINI_API_KEY")
     return value
 
 
 def check_store_url(value: str) -> str:
     """Accept the https URL of an S3-compatible store, and http for this machine alone."""
-    parts = _check_https(value, "STORAGE_SECRET_KEY")
+    parts = _https_of_records(value, "STORAGE_SECRET_KEY")
     if parts.path not in ("", "/"):
         raise ValueError("has a path; the bucket belongs in STORAGE_BUCKET")
     return value
 
 
-def _check_https(value: str, key_variable: str) -> SplitResult:
+def _https_of_records(value: str, key_variable: str) -> SplitResult:
     """Return the parts of a URL to which records travel; `key_variable` is the place for a key."""
-    parts = _split(value, "http", "https")
-    if not parts.hostname:
-        raise ValueError("names no host")
-    if parts.username is not None or parts.password is not None:
+    parts = _https_parts(value, "the records would travel in the clear")
+    if _has_log_in(parts):
         raise ValueError(f"holds a log-in; the key belongs in {key_variable}")
-    if parts.query or value.endswith("?"):
-        raise ValueError("has a query")
-    if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise ValueError("is http for another machine, so the records would travel in the clear")
     return parts
 
 
 def check_collector_url(value: str) -> str:
     """Accept an https URL, and http for this machine alone: a request carries the headers."""
-    parts = _address(value)
-    if parts.username is not None or parts.password is not None:
+    parts = _https_parts(value, _IN_THE_CLEAR)
+    if _has_log_in(parts):
         raise ValueError("holds a log-in, which belongs in OTEL_EXPORTER_OTLP_HEADERS")
     return value
 
@@ -279,34 +267,33 @@ def headers_of(value: str) -> dict[str, str]:
 
 def check_dsn(value: str) -> str:
     """Accept the address of a project of Sentry, with its public key."""
-    parts = _address(value)
+    parts = _https_parts(value, _IN_THE_CLEAR)
     if not parts.username:
         raise ValueError("names no key")
     if parts.password is not None:
-        raise ValueError("has a secret key, which trackers have stopped to use")
+        raise ValueError("has a secret key, which trackers no longer use")
     if not re.fullmatch(r"(/[A-Za-z0-9._-]+)*/[0-9]{1,18}", parts.path):
         raise ValueError("does not end with the number of a project")
     return value
 
 
-def _address(value: str) -> SplitResult:
-    """Return the parts of an https URL, or of an http URL of this machine."""
+def _https_parts(value: str, risk: str) -> SplitResult:
+    """Return the parts of an https URL, or of an http URL of this machine, without a query.
+
+    `risk` says what http to another machine would mean.
+    """
     parts = _split(value, "http", "https")
     if not parts.hostname:
         raise ValueError("names no host")
     if parts.query or value.endswith("?"):
         raise ValueError("has a query")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise ValueError("is http for another machine, so a secret would travel in the clear")
+        raise ValueError(f"is http for another machine, so {risk}")
     return parts
 
 
-def is_installed(module: str) -> bool:
-    """Return whether a module of an optional package can be imported."""
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ImportError:
-        return False
+def _has_log_in(parts: SplitResult) -> bool:
+    return parts.username is not None or parts.password is not None
 
 
 def check_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:

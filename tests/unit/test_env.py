@@ -301,9 +301,10 @@ def test_each_rule_between_variables_has_a_case_that_breaks_it(
 ) -> None:
     broken = set()
     # As if the packages of the extras were not installed.
-    for name in ("boto3", "mozilla_django_oidc"):
+    for name in ("boto3", "mozilla_django_oidc", "opentelemetry.exporter", "sentry_sdk"):
         bare_environment.setitem(sys.modules, name, None)
-    for _, values in CONFLICTS:
+    extras = {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://x", "SENTRY_DSN": "https://k@x/7"}
+    for values in (*(values for _, values in CONFLICTS), extras):
         with bare_environment.context() as patch:
             _set(patch, values)
             environment, _ = env.load()
@@ -321,7 +322,7 @@ def test_a_bucket_needs_the_packages_of_the_extra(bare_environment: pytest.Monke
     _, (problem,) = env.load()
 
     assert installed == ()
-    assert problem.line.startswith("(medproc.E150) STORAGE_BUCKET: is set, but the packages of")
+    assert problem.line.startswith("(medproc.E150) STORAGE_BUCKET: is set, but the extra `s3`")
 
 
 def test_a_second_place_for_audit_heads_and_an_owner_of_the_same_database_are_right(
@@ -411,7 +412,7 @@ def test_an_identity_provider_is_right_with_client_secret_and_roles(
     _, (problem,) = env.load()
 
     assert problems == ()
-    assert problem.line.startswith("(medproc.E124) OIDC_ISSUER: is set, but the package of")
+    assert problem.line.startswith("(medproc.E124) OIDC_ISSUER: is set, but the extra `oidc`")
     # A group may hold an equals sign.
     assert environment.OIDC_ROLES == ("ops=operator", "CN=x=viewer")
     assert tuple(Role) == env_values.ROLES
