@@ -1,7 +1,7 @@
 """The hourly snapshots as files: `MEDPROC_DATA_DIR/metrics/sla-2026-11-30T07Z.json`.
 
-A file appears whole, and each run writes the files that are missing. So a row never stays without
-its file. A file goes once its hour is older than the oldest row.
+A file appears whole. Each run writes the files that are missing, and deletes the files of hours
+before the oldest row.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 PATTERN = "sla-%Y-%m-%dT%HZ.json"
 AT_ONCE = 1_000
-"""Files of one run."""
+"""Files that one run writes at most."""
 ALARM_S = 900.0
 """Age of a row from which its missing file is a problem: three runs."""
 DRAFT_S = 3600.0
@@ -44,11 +44,11 @@ def folder() -> Path:
     return Path(settings.MEDPROC_DATA_DIR) / "metrics"
 
 
-def write_missing_files() -> int:
-    """Write the missing files and delete those of pruned hours; return how many were written.
+def write_missing_files() -> None:
+    """Write the missing files, and delete the files of pruned hours.
 
-    A disk that refuses is logged in one line and never raised: the rows are complete, `problems`
-    tells, and the next run tries again.
+    The refusal of a disk is logged in one line and never raised. The rows are complete, `health`
+    shows `problems`, and the next run tries again.
     """
     hours = _hours()
     try:
@@ -65,12 +65,10 @@ def write_missing_files() -> int:
             _why(error),
             extra={"action": "snapshot_files"},
         )
-        return 0
-    return len(missing)
 
 
-def missing_files(older_s: float = 0.0) -> int:
-    """Return how many hours of the table have no file, of those written `older_s` seconds ago."""
+def count_missing_files(older_s: float = 0.0) -> int:
+    """Return how many hours of the table have no file and are older than `older_s` seconds."""
     hours = _hours(older_s)
     found: set[str] = set()
     with suppress(OSError):
@@ -80,7 +78,7 @@ def missing_files(older_s: float = 0.0) -> int:
 
 def problems() -> list[str]:
     """Return a sentence for `health` if rows have no file."""
-    missing = missing_files(scaled(ALARM_S))
+    missing = count_missing_files(scaled(ALARM_S))
     if not missing:
         return []
     number = counted(missing, "hourly snapshot")
@@ -88,7 +86,10 @@ def problems() -> list[str]:
 
 
 def _hours(older_s: float = 0.0) -> list[datetime]:
-    """Return the hours of the table, oldest first; each hour has a row of this class."""
+    """Return the hours whose rows are older than `older_s` seconds, oldest first.
+
+    Each hour has one row of the class `normal`.
+    """
     rows = SlaSnapshot.objects.filter(priority="normal").order_by("hour")
     now = time.time()
     return [

@@ -21,10 +21,10 @@ from pipeline.models.sla import class_sql, targets_s
 
 HOUR = timedelta(hours=1)
 SETTLES_S = 120.0
-"""Seconds after an hour until it is written: a transaction can end a job a little before it
-commits."""
+"""Seconds between the end of an hour and its snapshot: a transaction commits the end of a job a
+little later than the time that it writes."""
 BACK_DAYS = 30
-"""How far back the first run fills in hours: the longest trend of the overview."""
+"""Days that the first run fills in: the longest trend of the overview."""
 AT_ONCE = 24
 """Hours of one statement."""
 BUDGET_S = 20.0
@@ -46,8 +46,8 @@ WHERE EXISTS (SELECT FROM job_queue) AND NOT EXISTS (SELECT FROM sla_snapshots s
 ORDER BY h LIMIT %(at_once)s
 """
 
-# `open_jobs` reads each status from its partial index, and by the index of `completed_at` the jobs
-# that ended after the first of the hours.
+# `open_jobs` reads each open status from its partial index. Jobs that ended after the first hour
+# come from the index of `completed_at`.
 _TOOK = "extract(epoch FROM j.completed_at - j.created_at)"
 _CLASSES = "(VALUES ('urgent', %(urgent)s::float8), ('normal', %(normal)s), ('low', %(low)s))"
 _WRITE = f"""
@@ -103,12 +103,12 @@ def snapshot() -> str:
         if time.monotonic() >= ends_at:
             break
     write_missing_files()
-    # A line for each hour would say nothing new; a line about missed hours does.
+    # One new hour is the usual case, which needs no line.
     return f"{counted(written, 'missed hour')} of the service level filled in" * (written > 1)
 
 
 def missing_hours() -> list[tuple[datetime, bool]]:
-    """Return the oldest ended hours without rows, and whether each has just ended."""
+    """Return the oldest ended hours without rows, at most AT_ONCE, and whether each just ended."""
     with connection.cursor() as cursor:
         cursor.execute(
             _MISSING, {"settles": scaled(SETTLES_S), "days": BACK_DAYS, "at_once": AT_ONCE}

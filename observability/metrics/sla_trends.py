@@ -55,7 +55,7 @@ class TrendBin:
     met: int = 0
     missed: int = 0
     median_s: float | None = None
-    """The median of the hour; of several hours the mean of their medians, by their records."""
+    """The mean of the hourly medians, weighted by the records of each hour."""
     p95_s: float | None = None
     """The highest 95th percentile of the hours."""
     backlog: int = 0

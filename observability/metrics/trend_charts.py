@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from math import log
+from typing import ClassVar
 
 from observability.metrics.charts import Bar
 from observability.metrics.sla_trends import Trend, TrendBin, TrendPeriod
@@ -39,6 +40,12 @@ class AxisTick:
 class TrendChart:
     """A chart with both axes; y grows downwards."""
 
+    width: ClassVar[int] = WIDTH
+    height: ClassVar[int] = HEIGHT
+    left: ClassVar[int] = LEFT
+    right: ClassVar[int] = RIGHT
+    top: ClassVar[int] = TOP
+    bottom: ClassVar[int] = BOTTOM
     x_ticks: Sequence[AxisTick]
     y_ticks: Sequence[AxisTick]
     words: str

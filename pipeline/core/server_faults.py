@@ -188,8 +188,7 @@ class FileStoreError(PipelineError):
     def __init__(self, fault: ServerFault) -> None:
         self.fault = fault
         # Users of the console and clients of the API see this line, so it names no address.
-        text = FAULTS[fault]
-        super().__init__(f"{text.message} ({fault}). {text.advice}")
+        super().__init__(_line(fault, FAULTS[fault]))
 
 
 _SQLSTATES = {
@@ -257,7 +256,10 @@ def fault_of(error: BaseException) -> ServerFault | None:
 
 def line_of(fault: ServerFault) -> str:
     """Return one line: the fault, its code, and what to do."""
-    text = text_of(fault)
+    return _line(fault, text_of(fault))
+
+
+def _line(fault: ServerFault, text: FaultText) -> str:
     return f"{text.message} ({fault}). {text.advice}"
 
 

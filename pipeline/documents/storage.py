@@ -154,16 +154,20 @@ def _copy(key: str, target: BinaryIO) -> None:
 
 
 def warm() -> None:
-    """Do the one-time work of a bucket, which a forked process inherits; connect to nothing."""
-    if settings.STORAGE_BUCKET is not None:
-        _ = cast("BucketStorage", default_storage).connection
+    """Do the one-time work of a bucket, which a forked process inherits. Connects to nothing."""
+    if bucket := _bucket():
+        _ = bucket.connection
 
 
 def fault(*, writes: bool = False) -> ServerFault | None:
-    """Return why the bucket refuses now; None without a bucket. With `writes`, also write."""
-    if settings.STORAGE_BUCKET is None:
+    """Return why the bucket refuses now; None if it accepts, and without a bucket.
+
+    With `writes`, the check also writes and deletes an object.
+    """
+    bucket = _bucket()
+    if bucket is None:
         return None
-    quick = cast("BucketStorage", default_storage).quick
+    quick = bucket.quick
     try:
         if writes:
             quick.check_writes(f"checks/{uuid4()}")
@@ -177,7 +181,14 @@ def fault(*, writes: bool = False) -> ServerFault | None:
 
 
 def abort_unfinished(older_s: float) -> int:
-    """Delete what killed uploads have left in the bucket, invisible among its objects; count."""
-    if settings.STORAGE_BUCKET is None:
-        return 0
-    return cast("BucketStorage", default_storage).abort_unfinished(f"{FOLDER}/", older_s)
+    """Delete the parts of unfinished uploads to the bucket, and return the number of uploads.
+
+    An upload that began within the last `older_s` seconds stays: its process may still run.
+    """
+    bucket = _bucket()
+    return bucket.abort_unfinished(f"{FOLDER}/", older_s) if bucket else 0
+
+
+def _bucket() -> BucketStorage | None:
+    """Return the store of the files if it is a bucket; None for a folder."""
+    return cast("BucketStorage", default_storage) if settings.STORAGE_BUCKET is not None else None

@@ -2,7 +2,7 @@
 
 A server that refuses writes still answers reads, so the check asks for a write. Health, the
 overview and the commands use it. Each question takes a connection of its own with a short timeout.
-The overview asks the bucket for a read only: a write costs four requests.
+The overview asks the bucket for a read only: a write would cost four more requests.
 """
 
 from __future__ import annotations

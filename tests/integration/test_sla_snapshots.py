@@ -27,6 +27,7 @@ from observability.actions import retention
 from observability.metrics import sla_files, sla_snapshots
 from observability.metrics.sla_files import PATTERN
 from observability.metrics.sla_snapshots import HOUR, snapshot, write_hours
+from observability.metrics.sla_trends import TrendPeriod, trends
 from observability.models import SlaSnapshot
 from observability.permissions import Role
 from pipeline.core.states import JobStatus
@@ -270,6 +271,35 @@ def test_the_figures_of_an_hour_come_from_indexes() -> None:
     assert '"Relation Name": "job_queue"' in plan
     assert '"Seq Scan"' not in plan
     assert "idx_job_queue_completed" in plan
+
+
+def test_a_point_of_a_week_joins_six_hours_by_the_records_of_each() -> None:
+    now = timezone.now()
+    newest = now - HOUR
+    newest = newest.replace(hour=newest.hour // 6 * 6, minute=0, second=0, microsecond=0)
+    at = newest - 6 * HOUR
+    for hour, met, missed, median_s, p95_s, backlog, late in (
+        (at, 1, 0, 60.0, 100.0, 5, 2),
+        (at + HOUR, 2, 1, 100.0, 90.0, 7, 1),
+        (at + 2 * HOUR, 0, 1, None, None, 4, 3),
+        (at + 6 * HOUR, 0, 0, None, None, 1, 0),
+    ):
+        SlaSnapshot.objects.create(
+            hour=hour, priority="urgent", target_s=900.0, finished=met + missed, met=met,
+            missed=missed, median_s=median_s, p95_s=p95_s, backlog=backlog, late=late,
+        )  # fmt: skip
+
+    urgent = next(each for each in trends(TrendPeriod.WEEK, now) if each.priority == "urgent")
+
+    found = urgent.bins[-2]
+    assert (found.at, found.hours) == (at, 3)
+    assert (found.finished, found.met, found.missed) == (5, 3, 2)
+    # The third hour has no median, so its record has no weight.
+    assert found.median_s == pytest.approx((60 + 3 * 100) / 4)
+    assert found.p95_s == 100
+    assert (found.backlog, found.late) == (4, 3)
+    assert urgent.newest is urgent.bins[-1]
+    assert urgent.until == newest + HOUR
 
 
 def test_the_overview_shows_the_trends_of_the_chosen_period_in_one_more_statement() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import json
 import secrets
 import threading
@@ -66,8 +67,6 @@ class OpenIdProvider:
 
     def forged_with_the_public_key(self, claims: dict[str, Any]) -> str:
         """Use the published key as a shared secret, which PyJWT itself refuses to do."""
-        import hmac
-
         key = self._rsa.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         parts = [{"alg": "HS256", "typ": "JWT", "kid": "rsa"}, claims]
         body = ".".join(_encoded(json.dumps(part).encode()) for part in parts)

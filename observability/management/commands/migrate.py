@@ -10,7 +10,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
-from django.db import DatabaseError, OperationalError, connection, transaction
+from django.db import DatabaseError, connection, transaction
+from psycopg.errors import LockNotAvailable
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_fixed
 
 from medproc.timing import scaled
@@ -18,11 +19,9 @@ from observability.audit.grants import can_change_audit, grant
 from observability.management.owner import as_owner, is_forbidden
 
 LOCK_TIMEOUT_MS = 2_000
-"""How long a statement waits for a lock. Every later statement on the table waits behind it."""
+"""Milliseconds that a statement waits for a lock; later statements on the table wait behind it."""
 ATTEMPTS, PAUSE_S = 15, 4.0
-"""Together with the waits for locks, the attempts take 90 s."""
-LOCK_NOT_AVAILABLE = "55P03"
-"""The SQLSTATE of a statement that waited longer than `lock_timeout`."""
+"""Seconds between two attempts. All attempts take 86 s at most, with their waits for one lock."""
 
 
 class Command(Migrate):
@@ -37,8 +36,8 @@ class Command(Migrate):
             except DatabaseError as error:
                 if _is_locked(error):
                     raise CommandError(
-                        "Other transactions hold the tables. The migrations before are applied."
-                        " Run migrate again when less work runs (docs/runbook.md, Deploy)."
+                        "Other transactions hold the tables. Earlier migrations are applied."
+                        " Run migrate again while less work runs (docs/runbook.md, Deploy)."
                     ) from None
                 if not is_forbidden(error):
                     raise
@@ -51,9 +50,10 @@ class Command(Migrate):
             self._grant(application)
 
     def _migrate(self, *args: Any, **options: Any) -> None:
-        """Migrate; repeat what waited too long for a lock, so that no worker waits long behind it.
+        """Migrate. A migration that waits too long for a lock is rolled back and repeated.
 
-        A migration is one transaction, so a repeated migration starts from its beginning.
+        So no worker waits long behind the migration. A migration is one transaction, so the
+        repetition starts from its beginning.
         """
         for attempt in Retrying(
             retry=retry_if_exception(_is_locked),
@@ -98,7 +98,5 @@ class Command(Migrate):
 
 
 def _is_locked(error: BaseException) -> bool:
-    cause = error.__cause__
-    return isinstance(error, OperationalError) and (
-        getattr(cause, "sqlstate", "") == LOCK_NOT_AVAILABLE
-    )
+    """Return whether a statement waited longer than `lock_timeout`."""
+    return isinstance(error.__cause__, LockNotAvailable)

@@ -25,10 +25,10 @@ class Command(PlainCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Exit with 1 if the files cannot be written."""
+        """Write rows and files, and print the counts. Exits with 1 if an hour has no file."""
         sla_snapshots.snapshot()
         hours = SlaSnapshot.objects.filter(priority="normal").count()
-        missing = sla_files.missing_files()
+        missing = sla_files.count_missing_files()
         if options["json"]:
             self.stdout.write(json.dumps({"hours": hours, "files_missing": missing}))
         else:
