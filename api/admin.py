@@ -98,14 +98,14 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Show a delivery, to operators with the button if the delivery has failed."""
+        """Show a delivery. Operators get the button if the delivery has failed."""
         may = request.user.has_perm(Right.RETRY.permission)
         return super().change_view(
             request, object_id, form_url, {**(extra_context or {}), "may_replay": may}
         )
 
     def replay_view(self, request: HttpRequest, delivery_id: UUID) -> HttpResponse:
-        """Send a failed delivery again, as the operation of the API does."""
+        """Send an ended delivery again, as the operation `replay` of the API does."""
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         if not request.user.has_perm(Right.RETRY.permission):

@@ -48,7 +48,7 @@ def upload_slot(client_id: UUID) -> Iterator[None]:
 
 
 def _free(name: str, slot: int) -> None:
-    """Unlock; a session that cannot is closed, because the pool would give it to others."""
+    """Unlock the slot. If that fails, close the session: the pool would reuse it with the lock."""
     session = connection.connection
     try:
         with connection.cursor() as cursor:

@@ -39,7 +39,7 @@ def _export(pages: int, folder: Path) -> int:
     import django
 
     django.setup()
-    # Both need the models, so the settings come first.
+    # This module needs the models, so the settings come first.
     from tests.support.long_records import FORMATS, PER_PAGE, a_long_record, peak_of_export
 
     job = a_long_record(pages)

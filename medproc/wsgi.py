@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "medproc.settings")
 startup.refuse_wrong_environment(startup.WEB_SERVER_GIVES_UP)
 db_pool.use_web_pool()
 application = get_wsgi_application()
-# This process can replace a killed one.
+# A killed process of the web server leaves its copies. The next process deletes them.
 scratch.delete_abandoned_copies()
 # Imports all views now, and not while the first user waits.
 resolve("/admin/")

@@ -73,7 +73,7 @@ class ConsoleSite(AdminSite):
     ) -> TemplateResponse:
         """Log the user out, and let the browser delete what it has kept of the pages.
 
-        The browser of a user of the identity provider goes on to the end of the provider's session.
+        A user of the identity provider is then sent to the page that ends the provider's session.
         """
         is_of_provider = settings.OIDC_ISSUER and THROUGH in request.session
         response = super().logout(request, extra_context)

@@ -11,6 +11,9 @@ def prepare() -> None:
 
 
 def flush() -> None:
-    """Send what waits, within a bound; every process that ends without its exit handlers calls."""
+    """Send what waits, for at most two seconds.
+
+    Each process that ends without its exit handlers calls this.
+    """
     traces.flush()
     errors.flush()

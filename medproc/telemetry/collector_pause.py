@@ -1,4 +1,4 @@
-"""What all processes of a host know about the collector: whether it is away, and what was dropped.
+"""What a process and its forks know of the collector: whether it is away, and what was dropped.
 
 A horse lives for one step. Without this memory, each step would wait for a collector that hangs.
 """
@@ -15,7 +15,7 @@ class _PauseMemory(ctypes.Structure):
 
 
 class CollectorPause:
-    """Memory that a process shares with its forks. Two writes at once can lose a few counts."""
+    """Memory that a process shares with its forks. Simultaneous writes can lose a few counts."""
 
     def __init__(self) -> None:
         self._shared = _PauseMemory.from_buffer(mmap.mmap(-1, ctypes.sizeof(_PauseMemory)))
@@ -31,7 +31,7 @@ class CollectorPause:
         return float(self._shared.paused_until) == 0
 
     def begin(self, seconds: float) -> None:
-        """Send nothing for some seconds, because the collector did not answer."""
+        """Let no process send for `seconds`, because the collector did not answer."""
         self._shared.paused_until = time.monotonic() + seconds
 
     def drop(self, spans: int) -> None:

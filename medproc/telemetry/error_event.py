@@ -32,7 +32,7 @@ def places_of(error: BaseException) -> list[dict[str, Any]]:
 
 
 def code_of(error: BaseException) -> str:
-    """Return the code of the first exception of a chain that has one of our codes."""
+    """Return the first code of ours in a chain of exceptions; empty without one."""
     for each in chain_of(error):
         code = getattr(each, "code", None)
         # Other programs' exceptions have codes too, some with text of a request.
@@ -42,7 +42,7 @@ def code_of(error: BaseException) -> str:
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and its causes."""
+    """Yield an exception and its causes, at most CAUSES in all."""
     seen: list[BaseException] = []
     each: BaseException | None = error
     while each is not None and each not in seen and len(seen) < CAUSES:

@@ -1,7 +1,7 @@
 """Errors for Sentry: off without SENTRY_DSN, and then without an import.
 
 Every process starts this with Django. A process that forks others reports nothing itself, because
-the library sends in a thread. Its forks report, and wait at most FLUSH_S before they end.
+the library sends in a thread. The forks report, and wait at most FLUSH_S before they end.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from medproc.telemetry.error_event import event_of, places_of
 FLUSH_S = 1.0
 """Seconds that the end of a process waits for the tracker."""
 AGAIN_S = 60.0
-"""Seconds in which a process sends the same type at the same place once."""
+"""Seconds in which a process sends an error of the same type and place only once."""
 
 _sent_at: dict[str, float] = {}
-"""By type and place, in monotonic seconds; the places are source code, so they are few."""
+"""Monotonic seconds of the last report, by type and place. Places are source code, so few."""
 
 
 def is_on() -> bool:
@@ -54,7 +54,7 @@ def start() -> None:
         before_send=_allowed,
         before_send_transaction=lambda event, hint: None,
         before_breadcrumb=lambda crumb, hint: None,
-        # `_allowed` sends none of what follows; these spare the work, and the risk.
+        # `_allowed` drops all that the library collects. So the library need not collect it.
         auto_session_tracking=False,
         send_client_reports=False,
         include_local_variables=False,
@@ -95,7 +95,7 @@ def flush() -> None:
 
 
 def _allowed(event: Any, hint: dict[str, Any]) -> Any:
-    """Return the event that is sent instead; None without an exception: a message is dropped."""
+    """Return the event to send in place of `event`; None drops an event without an exception."""
     error = (hint.get("exc_info") or (None, None, None))[1]
     if error is None:
         return None

@@ -29,7 +29,7 @@ from medproc.telemetry.spans import TraceSpan
 SEND_S = 5.0
 """Seconds of one request with its repetitions."""
 
-# A line for each refused request, with the collector's own words; `traces` says it once.
+# The library logs each refused request with the collector's own words. `traces` logs one line.
 logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
 
 

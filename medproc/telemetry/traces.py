@@ -2,7 +2,7 @@
 
 A step never waits for the collector while it runs: a short-lived thread sends what is there. At the
 end of a step, `flush` waits for that thread, at most FLUSH_S. A collector that does not answer is
-left alone for PAUSE_S by all processes of the host. Spans that cannot be sent are dropped.
+left alone for PAUSE_S by this process and its forks. Spans that cannot be sent are dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT = 4096
-"""Spans that wait in one process at most; about 1 kB each."""
+"""Spans that wait in one process at most."""
 SEND_AT = 512
 """Waiting spans at which they are sent before the step ends."""
 SEND_EVERY_S = 5.0
@@ -36,7 +36,7 @@ SEND_EVERY_S = 5.0
 FLUSH_S = 1.0
 """Seconds that the end of a step waits for the collector."""
 PAUSE_S = 30.0
-"""Seconds without a request to a collector that has not answered."""
+"""Seconds for which a collector that has not answered gets no request."""
 
 PAUSE = CollectorPause()
 """Shared with the forks of this process."""
@@ -65,7 +65,7 @@ def flush() -> None:
 
 
 class SpanSender:
-    """Sends spans in a thread that lives as long as there are some."""
+    """Sends spans in a thread that lives as long as spans wait."""
 
     def __init__(self) -> None:
         self._waiting: deque[TraceSpan] = deque()
@@ -74,7 +74,7 @@ class SpanSender:
         self._collector: Collector | None = None
 
     def add(self, spans: Iterable[TraceSpan]) -> None:
-        """Take spans, and send them if many wait or the last sending is long ago."""
+        """Take spans. Start to send if SEND_AT spans wait, or SEND_EVERY_S after the last start."""
         for span in spans:
             if not is_sampled(span.record_id, settings.OTEL_TRACES_SAMPLER_ARG):
                 continue
@@ -87,7 +87,7 @@ class SpanSender:
             self._start()
 
     def flush(self, seconds: float) -> None:
-        """Send what waits; wait at most `seconds` for it."""
+        """Send the waiting spans, for at most `seconds`; drop the rest."""
         ends_at = time.monotonic() + seconds
         while (self._waiting or self._is_sending()) and PAUSE.is_over:
             self._start()

@@ -35,7 +35,7 @@ class ActingUser:
 
 
 def actor() -> AbstractBaseUser | AnonymousUser | str:
-    """Return the user of the request, or the name of the command line's user."""
+    """Return the name of `acting_as`, else the request's user, else the command line's user."""
     if name := _NAME.get():
         return name
     request = _REQUEST.get()
@@ -44,7 +44,7 @@ def actor() -> AbstractBaseUser | AnonymousUser | str:
 
 @contextmanager
 def acting_as(name: str) -> Iterator[None]:
-    """Name another actor than the request's user: a log-in changes users before anyone is in."""
+    """Name the actor of changes in the block: during a log-in, the request has no user yet."""
     token = _NAME.set(name)
     try:
         yield

@@ -25,7 +25,7 @@ WATCHED: dict[type[Model], tuple[str, ...]] = {
 }
 """The audited fields of each model; personal facts other than the user name are excluded."""
 THROUGH = "log_in_through"
-"""Key of the session: what identified the user, if not a password."""
+"""Key of the session. Its value says what identified the user, if not a password."""
 _BEFORE = "_audited_before"
 
 

@@ -43,7 +43,7 @@ class ThrottledLogInForm(AdminAuthenticationForm):
     def confirm_login_allowed(self, user: User) -> None:
         """Refuse a user who must use the identity provider, in the words of a wrong password.
 
-        A password of such a user would work on when the provider no longer knows the user.
+        Otherwise the password would still work after the provider has removed the user.
         """
         super().confirm_login_allowed(user)
         if not settings.OIDC_ISSUER or user.is_superuser:

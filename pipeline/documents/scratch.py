@@ -42,7 +42,7 @@ def _abandoned_copies() -> Iterator[Path]:
         # Another process may delete the file at the same moment.
         with suppress(FileNotFoundError):
             found = path.lstat()
-            # The process of an empty copy has perhaps not locked it yet.
+            # An empty copy may be so new that its process has not locked it yet.
             if stat.S_ISREG(found.st_mode) and found.st_size and not _is_in_use(path):
                 yield path
 

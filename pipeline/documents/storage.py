@@ -57,8 +57,8 @@ def store(source: BinaryIO) -> Stored:
     """Copy a stream into the store and hash it.
 
     Raises PipelineError STORAGE_FULL if there is no room, and then leaves nothing behind. Raises
-    FileStoreError if the bucket refuses; the sweep deletes what it may have kept. Raises SweptError
-    if the sweep deletes the bytes while they are written.
+    FileStoreError if the bucket refuses; the sweep deletes the bytes that the bucket may have kept.
+    Raises SweptError if the sweep deletes the bytes while they are written.
     """
     digest, size = hashlib.sha256(), 0
     while block := source.read(_BLOCK):
@@ -118,7 +118,7 @@ def lock_unclaimed(keys: Collection[str]) -> list[str]:
 
 
 Copying = Callable[[Callable[[], None]], None]
-"""Runs a copy."""
+"""Runs the copy of a stored file that it gets as a function."""
 
 
 def at_once(copy: Callable[[], None]) -> None:

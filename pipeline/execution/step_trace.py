@@ -41,7 +41,7 @@ class StepTrace:
         return cls(lease) if traces.is_on() else None
 
     def written(self, calls: Iterable[Mapping[str, Any]], items: Iterable[WorkItem] = ()) -> None:
-        """Send the spans of calls, and of work items that no call is open for."""
+        """Send the spans of calls, and of the work items that have no open call."""
         traces.send([*map(self._call, calls), *self._items(items)])
 
     def _items(self, items: Iterable[WorkItem]) -> Iterator[TraceSpan]:

@@ -41,7 +41,7 @@ class VerifiedIdentity:
 def account_of(identity: VerifiedIdentity) -> User:
     """Return the user of an identity with the roles set. Raises LogInRefusedError.
 
-    Who has left all groups loses the roles with the refusal.
+    A user who has left all groups is refused, and loses the roles.
     """
     user, refusal = _settled(identity)
     if refusal is not None or user is None:
@@ -106,7 +106,7 @@ def _free_name(identity: VerifiedIdentity) -> str:
 
 
 def _set_roles(user: User, roles: frozenset[Role]) -> None:
-    """Give the user exactly these roles. Groups of your own stay."""
+    """Give the user exactly these roles. Groups that are no role stay."""
     held = set(user.groups.filter(name__in=list(Role)).values_list("name", flat=True))
     wanted = {role.value for role in roles}
     user.groups.remove(*Group.objects.filter(name__in=held - wanted))

@@ -57,8 +57,8 @@ def library_setting(name: str, *default: Any) -> Any:
 class OidcClient(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library has no types
     """Exchanges a code for the user. Its log-in never reaches the password form.
 
-    It is no entry of AUTHENTICATION_BACKENDS: Django would hand it the log-in form too, whose
-    address can hold a code, and so pass by state, nonce and PKCE.
+    The class is no entry of AUTHENTICATION_BACKENDS: Django would call it for each log-in form. The
+    address of a form can hold a code, which would then work without state, nonce and PKCE.
     """
 
     @staticmethod

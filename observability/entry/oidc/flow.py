@@ -36,7 +36,7 @@ class RedirectToProvider(OIDCAuthenticationRequestView):  # type: ignore[misc]  
 def begin(request: HttpRequest) -> HttpResponse:
     """Return the redirect to the provider. Raises LogInRefusedError."""
     if request.user.is_authenticated:
-        # A user without access: the end that is set below must not be that of their session.
+        # This user has no access. The expiry below must not become that of their session.
         request.session.flush()
     response: HttpResponse = RedirectToProvider.as_view()(request)
     request.session.set_expiry(BEGUN_S)
@@ -49,7 +49,7 @@ def finish(request: HttpRequest) -> tuple[User, str]:
     begun = states.pop(request.GET.get("state", ""), None)
     if begun is None:
         raise LogInRefusedError(LogInRefusal.STATE)
-    # Before the provider is asked, the stored session goes, so that a later request has no state.
+    # The stored session ends before the provider is asked, so a repeated request finds no state.
     request.session[_STATES] = states
     request.session.cycle_key()
     if time.time() - begun["added_on"] > BEGUN_S:
