@@ -22,7 +22,7 @@ POLL_S = 0.1
 
 
 @dataclass
-class Service:
+class Installation:
     """A migrated installation, and the processes that the benchmark has started."""
 
     environment: Mapping[str, str]
@@ -70,7 +70,7 @@ class Service:
 
 
 @contextmanager
-def whole_service(**variables: str) -> Iterator[Service]:
+def whole_service(**variables: str) -> Iterator[Installation]:
     """Migrate servers of its own with the local engine, and set up Django for this process."""
     with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
         environment = {
@@ -79,7 +79,7 @@ def whole_service(**variables: str) -> Iterator[Service]:
             **variables,
         }
         (Path(folder) / "var").mkdir()
-        service = Service(environment, Path(folder))
+        service = Installation(environment, Path(folder))
         service.manage("migrate", "--verbosity", "0")
         service.manage("load_codes", "ICD10CM")
         os.environ.update(environment)

@@ -1,4 +1,4 @@
-"""1,000 uploads of 2 MB by 20 clients of the API, while workers are killed and strangers knock.
+"""1,000 uploads of 2 MB by 20 clients, while workers are killed and strangers send requests.
 
 Run `python -m bench.load [--uploads 1000]`. Every 5 s a process of the workers gets SIGKILL; 700
 requests with invented session cookies arrive; a reader requests pages of the console. Exits 1 if a
@@ -22,7 +22,7 @@ from contextlib import suppress
 import httpx2
 import psutil
 
-from bench._service import Service, percentile, whole_service
+from bench._service import Installation, percentile, whole_service
 
 CLIENTS, STRANGERS, THREADS_OF_STRANGERS = 20, 700, 50
 KILL_EVERY_S, LOOK_EVERY_S = 5.0, 0.5
@@ -79,7 +79,7 @@ def _run(uploads: int, tokens: Sequence[str], address: str, pool: int) -> int:
     return int(bool(wrong) or submit > SUBMIT_P95_S or page > CONSOLE_P95_S)
 
 
-def _token(service: Service, number: int) -> str:
+def _token(service: Installation, number: int) -> str:
     return service.manage("api_client", "create", f"client-{number}").strip()
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from bench._service import POLL_S, Service, whole_service
+from bench._service import POLL_S, Installation, whole_service
 
 WORKERS = (1, 2, 3)
 
@@ -51,8 +51,7 @@ def main() -> int:
     return max(subprocess.run([*again, str(workers)]).returncode for workers in WORKERS)
 
 
-def _measure(service: Service, workers: int, records: int, pages: int) -> int:
-
+def _measure(service: Installation, workers: int, records: int, pages: int) -> int:
     from pipeline.core.states import JobStatus
     from pipeline.models import Job
 

@@ -24,7 +24,7 @@ PROVIDER = "identity provider"
 _NOT_OF_NAMES = re.compile(r"[^\w.@+-]+")
 _LONGEST_NAME = 100
 _RESERVED = {log.ANONYMOUS, log.SCHEDULER}
-"""The audit's names for others than users, as far as a user name can be one."""
+"""The audit's names of actors that are no users, where a user name could be the same."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,8 @@ TIMEOUT_S = 5.0
 KEPT_S = 600
 """Seconds for which a process keeps the configuration."""
 AGAIN_S = 10
-"""Seconds after a refusal until a process asks again. Strangers begin log-ins too, and a provider
-that hangs must not hold all threads of the console."""
+"""Seconds after a refusal until a process asks again. Strangers begin log-ins too: with a provider
+that hangs, they would else occupy all threads of the console."""
 
 
 class ProviderMetadata(BaseModel):
@@ -58,9 +58,9 @@ _TEXTS = TypeAdapter(dict[str, object])
 
 
 def metadata() -> ProviderMetadata:
-    """Return the provider's configuration. Raises LogInRefusedError if it cannot be had.
+    """Return the provider's configuration. Raises LogInRefusedError if the provider gives none.
 
-    After a refusal, one thread asks at a time, and the others are refused at once.
+    After a refusal, one thread asks at a time. All other threads are refused at once.
     """
     issuer = str(settings.OIDC_ISSUER)
     key = f"medproc:oidc:{issuer}"
