@@ -24,7 +24,7 @@ _COPY = "medproc-"
 
 
 @contextmanager
-def copy_file() -> Iterator[BinaryIO]:
+def new_copy() -> Iterator[BinaryIO]:
     """Yield a new private file for the bytes of a record; the file is deleted after the block."""
     folder = settings.FILE_UPLOAD_TEMP_DIR
     with tempfile.NamedTemporaryFile(prefix=_COPY, dir=folder) as copy:

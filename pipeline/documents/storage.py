@@ -135,7 +135,7 @@ def local_path(key: str, copying: Copying = at_once) -> Iterator[Path]:
     try:
         path = default_storage.path(key)
     except NotImplementedError:
-        with scratch.copy_file() as copy:
+        with scratch.new_copy() as copy:
             copying(partial(_copy, key, copy))
             yield Path(copy.name)
     else:

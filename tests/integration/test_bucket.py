@@ -278,7 +278,7 @@ def test_a_killed_step_leaves_no_copy_of_a_file_and_no_copy_in_use_is_deleted(
     received = records.submit(record)
     push("pages", entry_id(received.job_id, "pages", 0))
 
-    with scratch.copy_file() as used, scratch.copy_file() as empty:
+    with scratch.new_copy() as used, scratch.new_copy() as empty:
         used.write(b"of another patient")
         used.flush()
         worker = start_worker("die_with_a_copy", "rqworker", "pages", settings=bucket.settings())
