@@ -20,6 +20,9 @@ TIMEOUT_S = 5
 """Seconds for a connection to PostgreSQL."""
 KEEP_S = 5.0
 """Seconds for which `recent_server_faults` keeps an answer."""
+LAST_S, ASKED_S = 60.0, 30.0
+"""Seconds for which an answer may stand in while one thread asks, and which that thread may take.
+"""
 
 
 def server_faults(*, writes: bool = False) -> tuple[ServerFault, ...]:
@@ -32,8 +35,23 @@ def server_faults(*, writes: bool = False) -> tuple[ServerFault, ...]:
 
 
 def recent_server_faults() -> tuple[ServerFault, ...]:
-    """Return `server_faults`, at most `KEEP_S` old: many open pages ask at the same time."""
-    return cache.get_or_set("server-faults", server_faults, KEEP_S) or ()
+    """Return `server_faults`, at most `KEEP_S` old: many open pages ask at the same time.
+
+    One thread asks; the others get the last answer meanwhile. A server that hangs would otherwise
+    hold a thread for each open page.
+    """
+    name, last_name, asked_name = "server-faults", "server-faults-last", "server-faults-asked"
+    kept: tuple[ServerFault, ...] | None = cache.get(name)
+    if kept is not None:
+        return kept
+    last: tuple[ServerFault, ...] | None = cache.get(last_name)
+    if last is not None and not cache.add(asked_name, True, ASKED_S):
+        return last
+    found = server_faults()
+    cache.set(name, found, KEEP_S)
+    cache.set(last_name, found, LAST_S)
+    cache.delete(asked_name)
+    return found
 
 
 def postgres_fault() -> ServerFault | None:

@@ -6,7 +6,9 @@ import io
 import json
 import os
 import resource
+import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from io import StringIO
 from pathlib import Path
@@ -17,6 +19,7 @@ import pytest
 import redis
 from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.core.cache import cache
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
@@ -31,7 +34,7 @@ from pipeline.core.states import JobStatus, Step
 from pipeline.documents import scratch, storage
 from pipeline.documents.bucket import BucketStorage
 from pipeline.models import Entity, Job, Page, ShellFile
-from pipeline.operations import stored_files
+from pipeline.operations import server_check, stored_files
 from pipeline.operations.backup import restoring
 from pipeline.operations.backup.making import make_backup
 from pipeline.operations.backup.manifest import listed_files
@@ -177,6 +180,44 @@ def test_a_disk_without_room_for_a_copy_of_a_file_is_named(
 
     assert Job.objects.get(id=received.job_id).error_code == ErrorCode.STORAGE_FULL
     assert copies() == []
+
+
+def test_a_role_that_answers_late_is_used_without_a_restart(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    with bucket.used(STORAGE_KEY_ID=None, STORAGE_SECRET_KEY=None):
+        storage.warm()
+        with pytest.raises(FileStoreError) as refused:
+            storage.store(io.BytesIO(b"of a patient"))
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", bucket.environment["STORAGE_KEY_ID"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", bucket.environment["STORAGE_SECRET_KEY"])
+        stored = storage.store(io.BytesIO(b"of a patient"))
+
+    assert refused.value.fault == ServerFault.STORAGE_LOGIN
+    assert bucket.objects() == [stored.key]
+
+
+def test_a_bucket_that_hangs_holds_one_thread_of_all_that_ask_for_faults(
+    bucket: Bucket, cloned_db: str, redis_db: redis.Redis
+) -> None:
+    cache.clear()
+    assert server_check.recent_server_faults() == ()
+    cache.delete("server-faults")
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as pool:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with bucket.used(STORAGE_ENDPOINT_URL=url):
+            asking = pool.submit(server_check.recent_server_faults)
+            silent.settimeout(60)
+            client, _ = silent.accept()
+            found, is_asking = server_check.recent_server_faults(), not asking.done()
+            client.close()
+            late = asking.result()
+
+    assert (found, is_asking) == ((), True)
+    assert late == (ServerFault.STORAGE_AWAY,) == server_check.recent_server_faults()
 
 
 WRONG = (

@@ -86,7 +86,7 @@ class Bucket:
         finally:
             _allow(iam, "medproc", RIGHTS)
 
-    def settings(self, **changed: str) -> dict[str, Any]:
+    def settings(self, **changed: str | None) -> dict[str, Any]:
         """Return the settings that name the bucket; `changed` replaces variables."""
         variables: dict[str, Any] = {**self.environment, **changed}
         environment = Environment.model_construct(**{**_defaults(), **variables})
@@ -98,7 +98,7 @@ class Bucket:
         }
 
     @contextmanager
-    def used(self, **changed: str) -> Iterator[None]:
+    def used(self, **changed: str | None) -> Iterator[None]:
         """Use the bucket in this process."""
         with override_settings(**self.settings(**changed)):
             yield
