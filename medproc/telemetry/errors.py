@@ -1,7 +1,7 @@
 """Errors for Sentry: off without SENTRY_DSN, and then without an import.
 
-Every process starts this with Django. A process that forks others reports nothing itself, because
-the library sends in a thread. The forks report, and wait at most FLUSH_S before they end.
+Every process starts this with Django. The library sends in a thread, so a process with forks
+reports only an error that ends the process. The forks report, and wait FLUSH_S at most.
 """
 
 from __future__ import annotations
