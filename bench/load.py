@@ -63,15 +63,15 @@ def _run(uploads: int, tokens: Sequence[str], address: str, pool: int) -> int:
         ]
         results = [found for part in parts for found in part.result()]
     uploaded_s = time.monotonic() - began
-    ended = _wait_for_the_end(uploads)
-    over.set()
-    for thread in beside:
-        thread.join()
     waits = [wait for _, wait in results]
     submit, page = percentile(waits, 0.95), percentile(console, 0.95)
     print(f"{uploads} uploads of {SIZE / 1e6:.0f} MB by {CLIENTS} clients in {uploaded_s:.0f} s")
     print(f"  upload p50 {percentile(waits, 0.5) * 1e3:.0f} ms, p95 {submit * 1e3:.0f} ms")
-    print(f"  console p95 {page * 1e3:.0f} ms over {len(console)} pages")
+    print(f"  console p95 {page * 1e3:.0f} ms over {len(console)} pages", flush=True)
+    ended = _wait_for_the_end(uploads)
+    over.set()
+    for thread in beside:
+        thread.join()
     print(f"  {len(kills)} kills, {STRANGERS} strangers; all ended after", end=" ")
     print(f"{time.monotonic() - began:.0f} s")
     wrong = _lost_or_doubled([record for record, _ in results], ended)
