@@ -27,6 +27,7 @@ from bench._service import Installation, percentile, whole_service
 CLIENTS, STRANGERS, THREADS_OF_STRANGERS = 20, 700, 50
 KILL_EVERY_S, LOOK_EVERY_S = 5.0, 0.5
 SIZE = 2_000_000
+PADDING = secrets.token_hex(SIZE // 2).encode()
 SUBMIT_P95_S, CONSOLE_P95_S = 0.5, 0.2
 PAGES = ("/admin/overview/", "/admin/records/", "/admin/failures/", "/admin/incidents/")
 
@@ -45,6 +46,8 @@ def main() -> int:
 
 
 def _run(uploads: int, tokens: Sequence[str], address: str, pool: int) -> int:
+    # Drawn before the clock runs: the clients share the cores with the service.
+    pages = [_page(number) for number in range(uploads)]
     over = threading.Event()
     kills: list[int] = []
     console: list[float] = []
@@ -58,7 +61,7 @@ def _run(uploads: int, tokens: Sequence[str], address: str, pool: int) -> int:
     began = time.monotonic()
     with ThreadPoolExecutor(CLIENTS) as clients:
         parts = [
-            clients.submit(_upload, address, token, range(number, uploads, CLIENTS))
+            clients.submit(_upload, address, token, pages[number::CLIENTS])
             for number, token in enumerate(tokens)
         ]
         results = [found for part in parts for found in part.result()]
@@ -83,33 +86,35 @@ def _token(service: Installation, number: int) -> str:
     return service.manage("api_client", "create", f"client-{number}").strip()
 
 
-def _upload(address: str, token: str, numbers: range) -> list[tuple[str, float]]:
+def _upload(address: str, token: str, pages: Sequence[bytes]) -> list[tuple[str, float]]:
     """Upload records one after the other; return the id and the seconds of each."""
     found = []
     headers = {"Authorization": f"Bearer {token}"}
     with httpx2.Client(base_url=address, headers=headers, timeout=60) as client:
-        for number in numbers:
-            content = _document(number)
+        for page in pages:
+            key, content = secrets.token_hex(8), _document(page)
             began = time.monotonic()
             answer = client.post(
                 "/api/v1/records",
                 files={"file": ("record.pdf", content)},
-                data={"patient": str(number)},
-                headers={"Idempotency-Key": f"upload-{number}"},
+                data={"patient": key},
+                headers={"Idempotency-Key": key},
             )
             answer.raise_for_status()
             found.append((str(answer.json()["id"]), time.monotonic() - began))
     return found
 
 
-def _document(number: int) -> bytes:
-    """Return a page of text with 2 MB behind it. The second trailer makes both one valid PDF."""
+def _page(number: int) -> bytes:
     from tests.support.short_records import short_pdf
 
-    page = short_pdf(1, more=(f"Note {number}",))
+    return short_pdf(1, more=(f"Note {number}",))
+
+
+def _document(page: bytes) -> bytes:
+    """Return a page of text with 2 MB behind it. The second trailer makes both one valid PDF."""
     table = page.rsplit(b"startxref", 1)[1].split()[0]
-    padding = secrets.token_hex((SIZE - len(page)) // 2).encode()
-    return page + b"%" + padding + b"\nstartxref\n" + table + b"\n%%EOF\n"
+    return page + b"%" + PADDING + b"\nstartxref\n" + table + b"\n%%EOF\n"
 
 
 def _kill(pool: int, kills: list[int], over: threading.Event) -> None:
