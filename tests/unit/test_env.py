@@ -126,6 +126,7 @@ OIDC = {
 }
 OWNED = {"SECRET_KEY": "k" * 50, "DATABASE_URL": "postgresql://db/x"}
 BUCKET = {"STORAGE_BUCKET": "records", "STORAGE_REGION": "eu-central-1"}
+EXPORTER = "opentelemetry.exporter.otlp.proto.http"
 CONFLICTS = [
     ("STORAGE_REGION", {"STORAGE_BUCKET": "records"}),
     ("STORAGE_REGION", {"STORAGE_REGION": "eu-central-1"}),
@@ -301,7 +302,7 @@ def test_each_rule_between_variables_has_a_case_that_breaks_it(
 ) -> None:
     broken = set()
     # As if the packages of the extras were not installed.
-    for name in ("boto3", "mozilla_django_oidc", "opentelemetry.exporter", "sentry_sdk"):
+    for name in ("boto3", "mozilla_django_oidc", "sentry_sdk", EXPORTER):
         bare_environment.setitem(sys.modules, name, None)
     extras = {"OTEL_EXPORTER_OTLP_ENDPOINT": "https://x", "SENTRY_DSN": "https://k@x/7"}
     for values in (*(values for _, values in CONFLICTS), extras):
