@@ -18,12 +18,6 @@ from medproc.env import PROJECT_ROOT, VARIABLES
 from tests.support.doc_commands import DocsBlock, DocsReader, blocks
 from tests.support.webhook_receiver import receiving
 
-pytestmark = [
-    pytest.mark.xdist_group("docs-commands"),
-    pytest.mark.slow(reason="starts `make up` twice, and types every command of the docs"),
-    pytest.mark.timeout(900),
-]
-
 UP = "Ctrl-C stops everything"
 MANAGE = ".venv/bin/python manage.py "
 NOT_RUN = {
@@ -146,6 +140,9 @@ def test_each_command_is_run_or_has_a_reason() -> None:
     assert sorted(reached) == sorted(block.name for block in blocks())
 
 
+@pytest.mark.xdist_group("docs-commands")
+@pytest.mark.slow(reason="starts `make up` twice, and types every command of the docs")
+@pytest.mark.timeout(900)
 def test_the_commands_of_an_outage_and_of_a_usual_day(reader: DocsReader) -> None:
     reader.ask(f"{MANAGE}services up && {MANAGE}migrate")
     for start in OUTAGE[:3]:

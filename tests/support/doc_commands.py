@@ -77,6 +77,7 @@ def _examples(block: str) -> tuple[DocsExample, ...]:
         lines = part.splitlines()
         end = 1 + next(i for i, line in enumerate(lines) if not line.endswith("\\"))
         found.append(DocsExample("\n".join(lines[:end]), "\n".join(lines[end:])))
+    assert found, f"a console block has no command:\n{block}"
     return tuple(found)
 
 
