@@ -58,6 +58,8 @@ def check_passes(names: tuple[str, ...]) -> tuple[str, ...]:
 
 ROLES = ("viewer", "operator", "reviewer", "administrator")
 """The roles of the console; a test compares the names with `Role`."""
+_PAIR = re.compile(rf"=(?:{'|'.join(ROLES)})\W")
+"""A pair inside a group: something other than a comma separates two pairs."""
 
 
 def check_issuer(value: str) -> str:
@@ -74,7 +76,7 @@ def check_roles(pairs: tuple[str, ...]) -> tuple[str, ...]:
     """Accept pairs of a group and a role. A group can have several roles, in several pairs."""
     for pair in pairs:
         group, separator, role = pair.rpartition("=")
-        if not separator or not group.strip() or group != group.strip():
+        if not separator or not group.strip() or group != group.strip() or _PAIR.search(group):
             raise ValueError("has an entry that is not group=role")
         if role not in ROLES:
             raise ValueError(f"has an entry whose role is none of {', '.join(ROLES)}")

@@ -419,6 +419,12 @@ def test_an_identity_provider_is_right_with_client_secret_and_roles(
     assert tuple(Role) == env_values.ROLES
 
 
+@pytest.mark.parametrize("pair", ["ops=operator;x=viewer", "ops=operator x=viewer"])
+def test_two_pairs_without_a_comma_are_no_group(pair: str) -> None:
+    with pytest.raises(ValueError, match="not group=role"):
+        env_values.check_roles((pair,))
+
+
 def test_secrets_are_masked_in_the_repr_and_whole_as_text(
     bare_environment: pytest.MonkeyPatch,
 ) -> None:
