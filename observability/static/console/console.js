@@ -141,6 +141,7 @@
     if (link) {
       event.preventDefault();
       link.click();
+      if (link.matches("summary")) link.dispatchEvent(new Event("opened", { bubbles: true }));
     } else if (keys[event.key]) {
       event.preventDefault();
       keys[event.key]();

@@ -43,16 +43,18 @@
   document.addEventListener("htmx:replacedInHistory", forget);
   forget();
 
-  // An opened panel takes the focus; Escape closes the panel.
-  document.addEventListener("toggle", (event) => {
-    const panel = event.target;
-    if (!panel.matches?.(".w-more[open]")) return;
+  // An opened panel takes the focus; Escape closes the panel. The browser sends "toggle" some time after the panel
+  // has opened; a key sends "opened" at once, because the letter after the key belongs into the field.
+  const takeFocus = (panel) => {
+    if (!panel.matches?.(".w-more[open]") || panel.querySelector("form :focus")) return;
     const marked = String(getSelection()).trim();
     const words = panel.querySelector("[data-words]");
     if (words && marked && !words.value) words.value = marked;
     const wrong = panel.querySelector("[aria-invalid=true]");
     (wrong ?? panel.querySelector("input:not([type=hidden]), select, form button"))?.focus();
-  }, true);
+  };
+  document.addEventListener("toggle", (event) => takeFocus(event.target), true);
+  document.addEventListener("opened", (event) => takeFocus(event.target.parentElement));
   document.addEventListener("keydown", (event) => {
     const panel = document.querySelector(".w-more[open]");
     if (event.key !== "Escape" || !panel) return;
