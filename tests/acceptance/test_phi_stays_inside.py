@@ -72,6 +72,7 @@ NEEDLES = Needles(
 )  # fmt: skip
 """Names, parts of names, drug, facility, numbers, condition, dates, value, reference, file name."""
 TOKEN = "scraper-" + "t" * 32
+BROKEN_PDF = b"%PDF-1.7\n" + f"{PATIENT} {DRUG} ".encode() * 99
 SLOW_PAGE = 13
 FAULTS: tuple[dict[str, Any], ...] = (
     {"kind": "entities", "page": "2-20", "pages": "2-20", "attempt": "1-2", "fault": "slow"},
@@ -229,7 +230,7 @@ SINKS = tuple(PLANTED)
 
 def _run_records(lived: Lived) -> None:
     """Run a record for each kind of end."""
-    broken = lived.submit("broken", broken_pdf())
+    broken = lived.submit("broken", BROKEN_PDF)
     ended(lived.submit("succeeded", pdf(4)), lived.submit("failed", pdf(SLOW_PAGE - 1)), broken)
     crashed, killed = (
         lived.submit("crashed", pdf(1, pages=12)),
@@ -256,24 +257,15 @@ def _run_records(lived: Lived) -> None:
     with refusing("job_queue", texts, "UPDATE", "NEW.status IN ('completed', 'failed')"):
         # The end of the job cannot be written, so the error leaves the step and reaches RQ.
         unended = lived.submit("not ended", pdf(1))
-        until(lambda: _has_failed_entry(lived))
+        until(lambda: any(b"StepFailedError" in each for each in lived.redis.read().values()))
         lived.note_redis("after a crash")
     _expire_leases(unended)
     ended(unended)
 
 
-def _has_failed_entry(lived: Lived) -> bool:
-    return any(b"StepFailedError" in each for each in lived.redis.read().values())
-
-
 def pdf(visits: int, **options: int) -> bytes:
     """Return a record with every word in its text."""
     return short_pdf(visits, patient=PATIENT, drug=DRUG, more=MORE, **options)
-
-
-def broken_pdf() -> bytes:
-    """Return a file that begins like a PDF, holds words, and cannot be read."""
-    return b"%PDF-1.7\n" + f"{PATIENT} {DRUG} ".encode() * 99
 
 
 def _corrupt_replies(received: Received) -> None:
@@ -325,7 +317,7 @@ def _ask(asker: Asker, log_in: dict[str, str], lived: Lived) -> None:
     bearer = {"Authorization": f"Bearer {program.token}"}
     name = f"{FILE_WORD}-Zylphira-Quandt"
     record = lived.received["failed"].shell_file_id
-    good, broken = pdf(1), broken_pdf()
+    good, broken = pdf(1), BROKEN_PDF
     for path in (f"/{name}", f"/admin/{name}/", f"/admin/records/{name}/", f"/static/{name}.css",
                  f"/admin/records/?q={name}", f"/admin/search/?q={name}", f"/{quote(PATIENT)}",
                  f"/admin/pipeline/page/{name}/change/", f"/admin/holds/{name}/"):  # fmt: skip

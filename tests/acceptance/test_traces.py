@@ -27,7 +27,7 @@ from tests.support.workers import WorkerCommand, until
 
 pytestmark = [
     pytest.mark.xdist_group("acceptance-traces"),
-    pytest.mark.slow(reason="a record through real workers, one of which is killed: 15 s"),
+    pytest.mark.slow(reason="real workers process a record, and a worker is killed: 15 s"),
 ]
 SLOW_PAGE = 3
 ATTRIBUTES = {

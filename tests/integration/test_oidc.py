@@ -484,21 +484,6 @@ def test_the_log_names_the_error_and_no_secret(
     assert not [each for each in ("hunter2", "secret", "eyJ", code) if each in caplog.text]
 
 
-def test_only_a_superuser_has_a_password_with_oidc_only(
-    provider: OpenIdProvider, settings: Any
-) -> None:
-    settings.OIDC_ONLY = True
-    User.objects.create_user("anna", password=PASSWORD, is_staff=True)
-    User.objects.create_superuser("root", password=PASSWORD)
-
-    refused = Client().post(LOG_IN, {"username": "anna", "password": PASSWORD})
-    let_in = Client().post(LOG_IN, {"username": "root", "password": PASSWORD})
-
-    assert refused.status_code == 200
-    assert "correct username and password" in refused.content.decode()
-    assert let_in["Location"] == "/admin/"
-
-
 def test_the_log_in_page_offers_the_provider_by_its_name(
     provider: OpenIdProvider, settings: Any
 ) -> None:
