@@ -64,14 +64,33 @@
     else live.prepend(cause);
   });
 
-  // An image that the page keeps (hx-preserve) is not requested again for the same page.
-  const IMAGE = /(<image\s+id="([\w-]+)"\s+)href="[^"]*"/g;
+  // The image of a page is requested once. The answer of the server holds a new address for the same image; the
+  // console goes on with the address that the browser has loaded. "kept" holds the image in the browser's memory.
+  const kept = new Map();
+  const IMAGE = /(<image\s+id="([\w-]+)"\s+href=)"[^"]*"/g;
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { serverResponse } = event.detail;
     event.detail.serverResponse = serverResponse?.replace(
-      IMAGE, (whole, head, id) => document.getElementById(id) ? head : whole,
+      IMAGE, (whole, head, id) => kept.has(id) ? `${head}"${kept.get(id).getAttribute("src")}"` : whole,
     );
   });
+  const keepImages = () => {
+    const shown = new Map(all("image[id]").map((image) => [image.id, image]));
+    for (const id of kept.keys()) if (!shown.has(id)) kept.delete(id);
+    for (const [id, image] of shown) {
+      if (kept.has(id)) continue;
+      const copy = new Image();
+      copy.src = image.getAttribute("href");
+      kept.set(id, copy);
+    }
+  };
+  document.addEventListener("htmx:afterSettle", keepImages);
+  keepImages();
+  // An image that could not be drawn is requested again.
+  document.addEventListener("error", (event) => {
+    if (event.target.matches?.("image[id]")) kept.delete(event.target.id);
+  }, true);
+
   // The lines of a page can be wider than their frame: show the marked quote first.
   const showQuote = () => {
     for (const lines of all(".v-lines")) {
@@ -85,11 +104,6 @@
   };
   document.addEventListener("htmx:afterSettle", showQuote);
   showQuote();
-  // An image that could not be drawn is not kept.
-  document.addEventListener("error", (event) => {
-    if (event.target.matches?.("image[hx-preserve]")) event.target.removeAttribute("id");
-  }, true);
-
   // A click on a square of the map opens its page; keyboard users have the form beside the map.
   document.addEventListener("click", (event) => {
     const map = event.target.closest?.("[data-pages] path")?.closest("svg");
