@@ -34,6 +34,21 @@ def fingerprint(parts: Sequence[str]) -> str:
     return sha256("".join(f"{len(part)} {part}" for part in parts).encode()).hexdigest()
 
 
+def answer_before(
+    request: HttpRequest, client: ApiClient, parts: Sequence[str]
+) -> JsonResponse | None:
+    """Return the answer of an earlier request with the same key; None if there is none yet.
+
+    A request asks before it does costly work outside the transaction of `once`. Raises ApiError
+    IDEMPOTENCY_KEY_REUSED, and UserError VALUE_INVALID for a wrong key.
+    """
+    key = request.headers.get(HEADER)
+    if key is None:
+        return None
+    row = IdempotencyKey.objects.filter(client=client, key_digest=_checked(key)).first()
+    return _repeated(row, fingerprint(parts)) if row else None
+
+
 def once(
     request: HttpRequest, client: ApiClient, parts: Sequence[str], act: Callable[[], Answer]
 ) -> JsonResponse:

@@ -20,8 +20,7 @@ from api.access import (
     require_own,
 )
 from api.bodies import ReceivedFile, received_file
-from api.idempotency import Answer, once
-from api.models import ApiClient
+from api.idempotency import Answer, answer_before, once
 from api.openapi import ANSWERS, IDEMPOTENT, UPLOAD
 from api.pagination import DEFAULT, Cursor, Limit, cursor_of, place_of_rows
 from api.schemas import Acted, DrillDownDocument, Reasoned, RecordsPage, RecordState, Submitted
@@ -35,12 +34,12 @@ from observability.drilldown.explain import drilled
 from observability.drilldown.queries import rows_of
 from observability.drilldown.tree import tree
 from observability.listing.pagination import keyset_page, sifted_page
-from observability.uploads.submit import PRIORITIES, refused, submit_audited
+from observability.uploads.submit import PRIORITIES, create_audited, refused
 from pipeline.core.errors import PipelineError, UserError, UserErrorCode
 from pipeline.core.states import JobStatus
 from pipeline.models import ShellFile
 from pipeline.operations import operator_actions
-from pipeline.stages.intake import Submission
+from pipeline.stages.intake import StoredSubmission, Submission, stored_submission
 
 router = Router(tags=["records"])
 
@@ -74,9 +73,11 @@ def submit(
     try:
         with upload_slot(client.id), received_file(request) as file:
             parts = ["submit", str(priority), str(force), file.patient, file.name, file.digest()]
-            return once(
-                request, client, parts, lambda: _taken(request, client, file, priority, force)
-            )
+            if answered := answer_before(request, client, parts):
+                return answered
+            # A bucket can answer late, so the file is stored before the transaction of `once`.
+            with stored_submission(_submission(request, file, priority, force)) as stored:
+                return once(request, client, parts, lambda: _created(request, stored, file))
     except PipelineError as error:
         refused("", error, request.user)
         raise
@@ -182,21 +183,23 @@ def cancel(request: HttpRequest, record_id: UUID, body: Reasoned) -> HttpRespons
     return _once_audited(request, "cancel", record_id, body.reason, act)
 
 
-def _taken(
-    request: HttpRequest, client: ApiClient, file: ReceivedFile, priority: int, force: bool
-) -> Answer:
-    submission = Submission(
+def _submission(request: HttpRequest, file: ReceivedFile, priority: int, force: bool) -> Submission:
+    name = client_of_request(request).name
+    return Submission(
         path=file.path,
         filename=file.name or None,
         # Two clients number their patients alike, and mean different people.
-        patient_reference=f"{client.name}/{file.patient}" if file.patient else None,
+        patient_reference=f"{name}/{file.patient}" if file.patient else None,
         priority=priority,
         owner=owner_of(request),
         is_forced=force,
         user_agent=request.headers.get("User-Agent", "")[:500] or None,
         ip_address=client_address(request),
     )
-    received = submit_audited(submission, actor=request.user, size_bytes=file.size_bytes)
+
+
+def _created(request: HttpRequest, stored: StoredSubmission, file: ReceivedFile) -> Answer:
+    received = create_audited(stored, actor=request.user, size_bytes=file.size_bytes)
     return HTTPStatus.CREATED, _acted(received.shell_file_id, JobStatus.PENDING)
 
 

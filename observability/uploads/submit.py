@@ -25,9 +25,10 @@ from pipeline.operations import operator_actions
 from pipeline.stages.intake import (
     LONGEST_REFERENCE,
     Received,
+    StoredSubmission,
     Submission,
-    discard_unnamed,
     owner_of_user,
+    stored_submission,
 )
 
 PRIORITIES = range(-100, 101)
@@ -122,7 +123,8 @@ def take_in(
         ip_address=ip_address,
     )
     try:
-        received = submit_audited(submission, actor=actor, size_bytes=file.size or 0)
+        with stored_submission(submission) as stored:
+            received = create_audited(stored, actor=actor, size_bytes=file.size or 0)
     except PipelineError as error:
         return refused(name, error, actor)
     return UploadResult(
@@ -130,38 +132,28 @@ def take_in(
     )
 
 
-def submit_audited(
-    submission: Submission, *, actor: AbstractBaseUser | AnonymousUser, size_bytes: int
+def create_audited(
+    stored: StoredSubmission, *, actor: AbstractBaseUser | AnonymousUser, size_bytes: int
 ) -> Received:
-    """Submit a file, and write its audit row in the same transaction.
-
-    Raises PipelineError if the file is refused; the caller audits the refusal (`refused`).
-    """
-    stored = ""
-    try:
-        with transaction.atomic():
-            received = operator_actions.record_submit(submission)
-            stored = received.storage_key
-            batch = submission.record_batch_id
-            log.record(
-                actor,
-                "upload",
-                target_kind="record",
-                target_id=received.shell_file_id,
-                facts={
-                    "size_bytes": size_bytes,
-                    "priority": submission.priority,
-                    "batch": str(batch) if batch else None,
-                    "force": submission.is_forced,
-                    # Before the submission, none of several racing posts finds the record.
-                    "repeated": received.is_repeated,
-                },
-            )
-    except PipelineError:
-        raise
-    except Exception as error:
-        discard_unnamed(stored, error)
-        raise
+    """Create the record of a stored file, and write the audit row in the same transaction."""
+    submission = stored.submission
+    batch = submission.record_batch_id
+    with transaction.atomic():
+        received = operator_actions.record_create(stored)
+        log.record(
+            actor,
+            "upload",
+            target_kind="record",
+            target_id=received.shell_file_id,
+            facts={
+                "size_bytes": size_bytes,
+                "priority": submission.priority,
+                "batch": str(batch) if batch else None,
+                "force": submission.is_forced,
+                # Before the submission, none of several racing posts finds the record.
+                "repeated": received.is_repeated,
+            },
+        )
     return received
 
 

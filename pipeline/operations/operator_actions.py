@@ -39,7 +39,13 @@ from pipeline.providers.factory import NAMES
 from pipeline.queueing import reconciler
 from pipeline.queueing.queues import enqueue_step, enqueue_steps
 from pipeline.ratelimit.operator_controls import pause_limiters, resume_limiters
-from pipeline.stages.intake import Received, Submission, receive
+from pipeline.stages.intake import (
+    Received,
+    StoredSubmission,
+    Submission,
+    create,
+    stored_submission,
+)
 from pipeline.transitions.holds import RELEASE_LIMIT
 from pipeline.transitions.stale import JOBS_LIMIT as STALE_JOBS_LIMIT
 
@@ -68,6 +74,7 @@ __all__ = [
     "record_batch_close",
     "record_batch_open",
     "record_batches_settle",
+    "record_create",
     "record_retry",
     "record_submit",
     "retry_preview",
@@ -96,7 +103,13 @@ def record_submit(submission: Submission) -> Received:
     Raises InputError if the bytes cannot be a record, and PipelineError STORAGE_FULL if the disk
     is full; nothing is kept then.
     """
-    received = receive(submission)
+    with stored_submission(submission) as stored:
+        return record_create(stored)
+
+
+def record_create(stored: StoredSubmission) -> Received:
+    """Create the record of a stored file, and wake a worker when the transaction commits."""
+    received = create(stored)
     if received.due is not None:
         enqueue_step(received.job_id, received.due.value, received.dispatch_no)
     return received

@@ -6,6 +6,8 @@ before any row exists, and all rows appear in one transaction.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -64,50 +66,83 @@ class Received:
     dispatch_no: int
     due: Step | None = Step.PAGES
     """The pass that waits for a worker; None if a repeated submission is already past waiting."""
-    storage_key: str = ""
     is_repeated: bool = False
     """An earlier submission with the same idempotency key made the record."""
 
 
-def receive(submission: Submission) -> Received:
-    """Store a file and create its record, session, summary and job: all of them or none.
+@dataclass(kw_only=True)
+class StoredSubmission:
+    """A submission whose bytes are in the store, before its record exists."""
 
-    A repeated submission with the same idempotency key returns the same record. Raises InputError
-    (INPUT_INVALID, INPUT_TOO_LARGE) if the bytes cannot be a record; nothing is stored then.
+    submission: Submission
+    key: str | None
+    media_type: str
+    found: storage.Stored | Received
+    """The stored bytes, or the record of an earlier submission with the same idempotency key."""
+    is_named: bool = False
+    """Whether a record names the bytes."""
+
+
+@contextmanager
+def stored_submission(submission: Submission) -> Iterator[StoredSubmission]:
+    """Store a file for the time of the block, in which `create` makes the record.
+
+    Begin the block outside a transaction: a bucket can answer late, and a transaction would hold
+    its locks meanwhile. At the end of the block, bytes that no record names are discarded. Raises
+    InputError (INPUT_INVALID, INPUT_TOO_LARGE) if the bytes cannot be a record, PipelineError
+    STORAGE_FULL, and FileStoreError; nothing is stored then.
     """
     key = _stated(submission.idempotency_key)
-    if key and (known := _known(key)):
-        return known
-    media_type = _checked(submission.path)
+    known = _known(key) if key else None
+    made = StoredSubmission(
+        submission=submission,
+        key=key,
+        media_type="" if known else _checked(submission.path),
+        found=known or _store(submission.path),
+    )
     try:
-        with submission.path.open("rb") as source:
-            stored = storage.store(source)
-        return _named(submission, key, media_type, stored)
-    except storage.SweptError:
-        return receive(submission)
-
-
-def _named(
-    submission: Submission, key: str | None, media_type: str, stored: storage.Stored
-) -> Received:
-    """Create the rows that name the stored bytes, or discard the bytes."""
-    try:
-        return _create(submission, key, media_type, stored)
+        yield made
     except Exception as error:
-        # As in `discard_unnamed`, a row may name the bytes. The sweep of stored files decides.
-        if not is_away(error):
-            storage.discard(stored.key)
-        if key and isinstance(error, IntegrityError) and (known := _known(key)):
+        _discard_unnamed(made, error)
+        raise
+    if isinstance(made.found, storage.Stored) and not made.is_named:
+        storage.discard(made.found.key)
+
+
+def create(made: StoredSubmission) -> Received:
+    """Create record, session, summary and job of a stored file: all of them or none.
+
+    A repeated submission with the same idempotency key returns the same record.
+    """
+    if isinstance(made.found, Received):
+        return made.found
+    try:
+        return _create(made, made.found)
+    except IntegrityError:
+        if made.key and (known := _known(made.key)):
             return known
         raise
 
 
-def discard_unnamed(key: str, error: Exception) -> None:
-    """Discard stored bytes that no record names, after an error; do nothing without a key.
+def _store(path: Path) -> storage.Stored:
+    while True:
+        try:
+            with path.open("rb") as source:
+                return storage.store(source)
+        except storage.SweptError:
+            continue
+
+
+def _discard_unnamed(made: StoredSubmission, error: Exception) -> None:
+    """Discard stored bytes that no record names, after an error.
 
     If the database was unreachable, the COMMIT may have succeeded although its answer was lost.
+    The sweep of stored files decides then.
     """
-    if key and not is_away(error) and not ShellFile.objects.filter(storage_key=key).exists():
+    if isinstance(made.found, Received) or is_away(error):
+        return
+    key = made.found.key
+    if not ShellFile.objects.filter(storage_key=key).exists():
         storage.discard(key)
 
 
@@ -124,22 +159,21 @@ def _known(key: str) -> Received | None:
     )
 
 
-def _create(
-    submission: Submission, key: str | None, media_type: str, stored: storage.Stored
-) -> Received:
-    own = own_settings()
+def _create(made: StoredSubmission, stored: storage.Stored) -> Received:
+    own, submission = own_settings(), made.submission
     with transaction.atomic():
-        if not storage.claim(stored.key):
-            raise storage.SweptError
+        while not storage.claim(stored.key):
+            # A sweep has deleted the bytes, because they were too old: store them again.
+            made.found = stored = _store(submission.path)
         patient = _patient(_stated(submission.patient_reference))
         shell_file = ShellFile.objects.create(
             patient=patient,
             sha256=stored.sha256,
             size_bytes=stored.size_bytes,
-            media_type=media_type,
+            media_type=made.media_type,
             storage_key=stored.key,
             original_filename=_stated(submission.filename),
-            idempotency_key=key,
+            idempotency_key=made.key,
             owner=submission.owner,
             forced=submission.is_forced,
         )
@@ -165,9 +199,8 @@ def _create(
             retry_delay=timedelta(seconds=own.retry_delay_s),
             record_batch_id=submission.record_batch_id,
         )
-    return Received(
-        shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0, storage_key=stored.key
-    )
+    made.is_named = True
+    return Received(shell_file_id=shell_file.id, job_id=job.id, dispatch_no=0)
 
 
 def _stated(text: str | None) -> str | None:

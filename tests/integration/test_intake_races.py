@@ -138,14 +138,14 @@ def test_bytes_are_kept_only_where_a_row_may_name_them(
 
     monkeypatch.setattr(intake, "_patient", refused)
     with pytest.raises(error):
-        intake.receive(Submission(path=records.LAB))
+        record_submit(Submission(path=records.LAB))
 
     assert len(stored_files() - before) == kept
 
 
 @pytest.mark.django_db
 def test_names_that_the_database_would_refuse_are_taken_for_what_can_be_read() -> None:
-    received = intake.receive(
+    received = record_submit(
         Submission(
             path=records.LAB,
             filename="scan\udcff\x00.pdf",
@@ -163,7 +163,7 @@ def test_names_that_the_database_would_refuse_are_taken_for_what_can_be_read() -
 @pytest.mark.parametrize("reference", ["", "  "])
 def test_an_empty_reference_joins_no_patients(reference: str) -> None:
     for _ in range(2):
-        intake.receive(Submission(path=records.LAB, patient_reference=reference))
+        record_submit(Submission(path=records.LAB, patient_reference=reference))
 
     assert Patient.objects.count() == 2
 
@@ -171,7 +171,7 @@ def test_an_empty_reference_joins_no_patients(reference: str) -> None:
 @pytest.mark.django_db
 def test_the_same_bytes_twice_are_two_records_with_one_digest() -> None:
     for _ in range(2):
-        intake.receive(Submission(path=records.LAB))
+        record_submit(Submission(path=records.LAB))
 
     assert ShellFile.objects.count() == 2
     assert len(set(ShellFile.objects.values_list("sha256", flat=True))) == 1

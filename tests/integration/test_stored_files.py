@@ -30,7 +30,7 @@ from pipeline.documents import scratch
 from pipeline.models import FileSweep, ShellFile
 from pipeline.operations import stored_files
 from pipeline.operations.health import examine
-from pipeline.stages import intake
+from pipeline.operations.operator_actions import record_submit
 from pipeline.stages.intake import Submission
 from tests.support import records
 from tests.support.workers import until
@@ -42,8 +42,9 @@ SUBMIT = """
 import sys, django
 django.setup()
 from pathlib import Path
-from pipeline.stages.intake import Submission, receive
-receive(Submission(path=Path(sys.argv[1])))
+from pipeline.operations.operator_actions import record_submit
+from pipeline.stages.intake import Submission
+record_submit(Submission(path=Path(sys.argv[1])))
 """
 
 
@@ -100,7 +101,7 @@ def large(tmp_path: Path) -> Path:
 
 @pytest.mark.django_db
 def test_an_old_orphan_is_deleted_after_an_audit_row_and_a_young_one_stays(files: Path) -> None:
-    record = intake.receive(Submission(path=records.LAB))
+    record = record_submit(Submission(path=records.LAB))
     orphan = an_orphan()
     (files / "notes of a person.txt").touch()
 
@@ -128,7 +129,7 @@ def test_an_old_orphan_is_deleted_after_an_audit_row_and_a_young_one_stays(files
 def test_a_dry_run_changes_nothing_and_lists_both_kinds(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record = intake.receive(Submission(path=records.LAB))
+    record = record_submit(Submission(path=records.LAB))
     default_storage.delete(ShellFile.objects.get().storage_key)
     orphan = an_orphan()
 
@@ -154,7 +155,7 @@ def test_a_dry_run_changes_nothing_and_lists_both_kinds(
 def test_health_counts_files_without_a_record_and_names_records_without_a_file(
     files: Path, redis_db: redis.Redis, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    intake.receive(Submission(path=records.LAB))
+    record_submit(Submission(path=records.LAB))
     default_storage.delete(ShellFile.objects.get().storage_key)
     an_orphan()
     stored_files.sweep()
@@ -356,7 +357,7 @@ class TestRaces:
 
         def submit() -> None:
             for _ in range(15):
-                intake.receive(Submission(path=records.LAB))
+                record_submit(Submission(path=records.LAB))
 
         def sweep() -> None:
             while not over.is_set():

@@ -114,6 +114,8 @@ def bucket_server() -> Iterator[Bucket]:
     try:
         host, port = server.get_host_and_port()
         url = f"http://{host}:{port}"
+        # A server that this process stopped before has left its users.
+        requests.post(f"{url}/moto-api/reset", timeout=10).raise_for_status()
         _check_keys_after(url, UNCHECKED)
         own, others = _new_key(url, "medproc", RIGHTS), _new_key(url, "operator", ["s3:*", "iam:*"])
         client = _client("s3", url, *others)

@@ -40,9 +40,9 @@ from pipeline.models.selectors import Progress
 from pipeline.operations.operator_actions import (
     record_batch_close,
     record_batch_open,
-    record_submit,
+    record_create,
 )
-from pipeline.stages.intake import COMMAND_LINE, Received, Submission, discard_unnamed
+from pipeline.stages.intake import COMMAND_LINE, Received, Submission, stored_submission
 
 BATCH = "batch of records"
 """The audit's name for a batch as a target."""
@@ -179,22 +179,16 @@ class Command(PlainCommand):
 
 def _submitted(submission: Submission) -> Received:
     """Submit a record and audit the submission, in one transaction."""
-    key = ""
-    try:
-        with transaction.atomic():
-            received = record_submit(submission)
-            key = received.storage_key
-            facts = {
-                "size_bytes": submission.path.stat().st_size,
-                "priority": submission.priority,
-                "batch": str(submission.record_batch_id) if submission.record_batch_id else None,
-                "force": submission.is_forced,
-            }
-            target = received.shell_file_id
-            record_command("submit", target_kind="record", target_id=target, facts=facts)
-    except Exception as error:
-        discard_unnamed(key, error)
-        raise
+    facts = {
+        "size_bytes": submission.path.stat().st_size,
+        "priority": submission.priority,
+        "batch": str(submission.record_batch_id) if submission.record_batch_id else None,
+        "force": submission.is_forced,
+    }
+    with stored_submission(submission) as stored, transaction.atomic():
+        received = record_create(stored)
+        target = received.shell_file_id
+        record_command("submit", target_kind="record", target_id=target, facts=facts)
     return received
 
 
