@@ -69,7 +69,8 @@ lock: ## resolve the dependencies again (needs uv)
 	@extras="--extra oidc --extra s3 --extra sentry --extra tracing -c requirements.lock"; \
 	for part in "requirements.lock" "requirements-extras.lock $$extras" \
 	    "requirements-dev.lock --group dev $$extras -c requirements-extras.lock" \
-	    "requirements-codes.lock --extra codes -c requirements.lock"; do \
+	    "requirements-codes.lock --extra codes -c requirements.lock" \
+	    "requirements-peers.lock --group peers -c requirements-dev.lock"; do \
 	  set -- $$part; file=$$1; shift; \
 	  { echo '# Made by `make lock`: every version with its hashes, for Python 3.11 to 3.13 on each platform.'; \
 	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

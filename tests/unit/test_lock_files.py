@@ -14,11 +14,20 @@ LOCKS = (
     "requirements-dev.lock",
     "requirements-codes.lock",
     "requirements-extras.lock",
+    "requirements-peers.lock",
 )
 
 
 def _names(text: str) -> set[str]:
     return set(re.findall(r"^([a-z0-9.-]+)==", text, re.MULTILINE))
+
+
+def _pins(text: str) -> dict[str, set[str]]:
+    """Return the versions of each package: a lock can name one for each version of Python."""
+    pins: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([a-z0-9.-]+)==(\S+)", text, re.MULTILINE):
+        pins.setdefault(name, set()).add(version)
+    return pins
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -33,6 +42,7 @@ def test_the_locks_hold_every_declared_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     runtime = project["project"]["dependencies"]
     development = project["dependency-groups"]["dev"]
+    peers = project["dependency-groups"]["peers"]
     extras = project["project"]["optional-dependencies"]
     codes = extras.pop("codes")
     optional = [requirement for extra in extras.values() for requirement in extra]
@@ -47,3 +57,10 @@ def test_the_locks_hold_every_declared_dependency() -> None:
     )
     assert declared(runtime + codes) <= _names((ROOT / LOCKS[2]).read_text("utf-8"))
     assert declared(runtime + optional) <= _names((ROOT / LOCKS[3]).read_text("utf-8"))
+    assert declared(runtime + peers) <= _names((ROOT / LOCKS[4]).read_text("utf-8"))
+
+
+def test_the_packages_of_the_peers_leave_every_package_of_the_tools_at_its_version() -> None:
+    tools, peers = (_pins((ROOT / lock).read_text("utf-8")) for lock in (LOCKS[1], LOCKS[4]))
+
+    assert {name: peers[name] for name in peers.keys() & tools if peers[name] != tools[name]} == {}
