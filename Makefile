@@ -61,7 +61,7 @@ eval: $(VENV)/runtime.stamp ## extraction quality on labelled notes: make eval D
 	@$(RUN) manage.py evaluate $(if $(DATA),"$(DATA)")
 
 bench: $(VENV)/dev.stamp ## every benchmark of bench/, one after the other
-	@for part in $(basename $(notdir $(wildcard bench/[a-z]*.py))); do \
+	@for part in $(basename $(notdir $(wildcard bench/[a-z]*.py))) peers; do \
 	  echo "== $$part"; $(RUN) -m bench.$$part || exit 1; \
 	done
 

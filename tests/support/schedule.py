@@ -20,6 +20,7 @@ SECONDS: dict[str, int] = {
     "export-memory": 60,
     "web-server": 60,
     "acceptance-outage": 45,
+    "peers": 45,
     "review-story": 40,
     "splitting": 40,
     "generator": 40,
