@@ -283,10 +283,11 @@ def prepare(calls: int) -> None:
 
     call_command("migrate", verbosity=0, interactive=False)
     for job in range(JOBS):
-        _record(job, calls)
+        one_record(job, calls)
 
 
-def _record(job: int, pages: int) -> None:
+def one_record(job: int, pages: int) -> None:
+    """Create one record of so many pages, one call per page, as Pass 0.5 leaves it."""
     from pipeline import models
     from pipeline.core.states import Step
     from pipeline.models.documents import PageSource

@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import TypeAlias
@@ -23,6 +23,7 @@ from pipeline.core.db_errors import unless_away
 from pipeline.core.errors import CallDetails, CallError, ErrorCode
 from pipeline.core.states import IncidentKind
 from pipeline.core.types import ProviderModel
+from pipeline.execution.recent_calls import RecentStarts, recent_calls, window_of
 from pipeline.execution.splits import SplitKey
 from pipeline.incidents import lifecycle
 from pipeline.providers.base import Provider
@@ -44,6 +45,8 @@ from pipeline.transitions.holds import HOLD_REASONS
 PARK_AFTER_S = 60.0
 """If the limiter starts no call for so many seconds, a step with nothing in flight frees its
 worker."""
+SETTLE_S = 1.0
+"""After this time without starts, every running step has written the calls that have ended."""
 REASK_S = 1.0
 """Seconds until the next ask after the step has lifted a hold of the limiter."""
 UNLIMITED = "local"
@@ -124,10 +127,8 @@ def limiter_of(provider: Provider) -> RateLimiter | None:
         Tuning.of_settings(),
     )
     if key not in _limiters:
-        model = ProviderModel(provider=provider.name, model=provider.model)
-        _limiters[key] = RateLimiter.for_(
-            model.provider, model.model, standing=lambda: _standing(model)
-        )
+        # An emptied Redis is armed by the step that asks, which alone knows its own calls.
+        _limiters[key] = RateLimiter.for_(provider.name, provider.model, standing=lambda: None)
     return _limiters[key]
 
 
@@ -138,7 +139,11 @@ class StepAdmission:
         self.limiter = limiter_of(provider)
         self._model = ProviderModel(provider=provider.name, model=provider.model)
         self._lease = lease
+        self._provider = provider
         self._tickets: dict[SplitKey, Ticket] = {}
+        self._starts = RecentStarts(window_of(provider))
+        self._met_empty_at: float | None = None
+        """When this step first found Redis empty beside other running steps."""
         self._limited: set[SplitKey] = set()
         self._stopped_since: float | None = None
         self._last_outage_since: float | None = None
@@ -166,7 +171,8 @@ class StepAdmission:
                 # An estimate misses different things in text and in pages, so each has its own
                 # correction.
                 prompt_version=f"{self._lease.step.value}-{prompt_version}-{settings.PASS_INPUT}",
-            )
+            ),
+            self._standing,
         )
         if isinstance(answer, Later):
             self._note(answer.outage_since)
@@ -179,6 +185,7 @@ class StepAdmission:
             longest_s = math.inf if self.must_park else scaled(LONGEST_HOLD_S)
             return AdmissionWait(seconds=min(answer.seconds, longest_s), why=answer.why)
         self._tickets[key] = answer.ticket
+        self._starts.add(answer.ticket)
         if not answer.ticket.is_probe:
             self._stopped_since = None
         self._limited.discard(key)
@@ -188,6 +195,7 @@ class StepAdmission:
         """Note that a call goes out now. Runs in the call thread."""
         ticket = self._tickets.get(key)
         if self.limiter is not None and ticket is not None:
+            self._starts.sent(ticket)
             self.limiter.sent(ticket)
 
     def failed(self, key: SplitKey, error: CallError) -> Reported:
@@ -196,7 +204,9 @@ class StepAdmission:
         ticket = self._tickets.pop(key, None)
         if self.limiter is None or ticket is None:
             return Reported()
-        reported = self.limiter.report(ticket, Outcome.failure(error))
+        outcome = Outcome.failure(error)
+        self._starts.correct(ticket, outcome.input_tokens)
+        reported = self.limiter.report(ticket, outcome)
         self._note(reported.outage_since)
         if error.code is ErrorCode.RATE_LIMIT:
             self._limited.add(key)
@@ -313,15 +323,24 @@ class StepAdmission:
     def _report(self, key: SplitKey, outcome: Outcome) -> None:
         ticket = self._tickets.pop(key, None)
         if self.limiter is not None and ticket is not None:
+            self._starts.correct(ticket, outcome.input_tokens)
             self.limiter.note(ticket, outcome)
 
+    def _standing(self) -> Standing | None:
+        """Return what an emptied Redis must know; None while that is unknown.
 
-def _standing(model: ProviderModel) -> Standing | None:
-    """Return what holds a provider and model; None while the database is away."""
-    standing: Standing | None = None
-    with unless_away():
-        standing = lifecycle.standing(model)
-    return standing  # noqa: RET504 - the block may be left undone
+        It is unknown while the database is away, and until the other steps, which start no call
+        now, have written the calls that have ended.
+        """
+        standing: Standing | None = None
+        with unless_away():
+            recent = recent_calls(self._provider, self._lease, self._starts)
+            self._met_empty_at = self._met_empty_at or time.monotonic()
+            if recent.other_steps and time.monotonic() < self._met_empty_at + SETTLE_S:
+                return None
+            self._met_empty_at = None
+            standing = replace(lifecycle.standing(self._model), past=recent.past)
+        return standing  # noqa: RET504 - the block may be left undone
 
 
 def _item(key: SplitKey) -> str:

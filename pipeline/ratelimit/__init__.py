@@ -10,6 +10,7 @@ from __future__ import annotations
 from pipeline.ratelimit.config import Quota, Tuning
 from pipeline.ratelimit.limiter import RateLimiter
 from pipeline.ratelimit.local_limiter import LocalLimit
+from pipeline.ratelimit.past_calls import PastCall, PastCalls
 from pipeline.ratelimit.types import (
     Admission,
     Ask,
@@ -36,6 +37,8 @@ __all__ = [
     "Later",
     "LocalLimit",
     "Outcome",
+    "PastCall",
+    "PastCalls",
     "Quota",
     "RateLimiter",
     "RateLimiterState",

@@ -117,8 +117,16 @@ local function begin_ramp()
   set('ramp_starts', 0)
 end
 
+local function forget_window()
+  redis.call('DEL', BUCKETS, WINDOW)
+  set('requests', 0)
+  set('tokens', 0)
+  set('oldest', '')
+  set('newest', '')
+end
+
 -- Redis was empty, so the calls of the last minute are unknown. Book the whole quota evenly over the window; it then
--- becomes free at the quota's own rate.
+-- becomes free at the quota's own rate. 'rearm' in control.lua replaces this by the calls that the database knows.
 local function be_born()
   set('born', now)
   set('epoch', 0)
@@ -142,11 +150,7 @@ local function forget_old_buckets()
     return
   end
   if left_in(st.newest) <= 0 then
-    redis.call('DEL', BUCKETS, WINDOW)
-    set('requests', 0)
-    set('tokens', 0)
-    set('oldest', '')
-    set('newest', '')
+    forget_window()
     return
   end
   while left_in(st.oldest) <= 0 do

@@ -1,7 +1,7 @@
 -- Control verbs of operators, incidents and steps:
 --   'pause'    stops all starts;
 --   'align'    applies exactly this pause and quota closure;
---   'rearm'    restores the holds after Redis was empty, and returns 1 only for the first asker;
+--   'rearm'    restores the holds and the window after Redis was empty, and returns 1 only for the first asker;
 --   'late'     moves a call that left later than the guard allows into the current bucket, and returns that bucket;
 --   'leave'    gives up the place of a job that asks no more;
 --   'abandon'  forgets limited items that will not ask again;
@@ -25,8 +25,19 @@ elseif verb == 'align' then
   end
 elseif verb == 'rearm' then
   local outage_since, closed_until, is_paused = number(), number(), number() == 1
+  local knows_calls, is_calm = number() == 1, number() == 1
   answer = is_set('armed') and 0 or 1
   if answer == 1 then
+    if knows_calls then
+      forget_window()
+      while argument < #ARGV do
+        local age, requests, tokens = number(), number(), number()
+        book(now - age, requests, tokens)
+      end
+      if is_calm then
+        set('ramp_from', '')
+      end
+    end
     if outage_since > 0 and not is_breaker_open() then
       trip_breaker(outage_since)
     end

@@ -27,6 +27,7 @@ from medproc.addresses import redis_kwargs
 from pipeline.ratelimit.config import Quota, Tuning
 from pipeline.ratelimit.fallback import AWAY_FOR_S, Fallback
 from pipeline.ratelimit.parameters import ScriptParameters
+from pipeline.ratelimit.past_calls import bookings
 from pipeline.ratelimit.quota_reset import resets_at
 from pipeline.ratelimit.scripts import Scripts, keys_of
 from pipeline.ratelimit.state import moment_of, state_of
@@ -108,9 +109,9 @@ class RateLimiter:
     ) -> Self:
         """Return the rate limiter of a provider and model with the configured values.
 
-        Create it after a fork, one per process. `standing` reads the holds from the database. An
-        ask that finds Redis empty calls it, and while it returns None (unknown) no call starts.
-        Without `standing`, an empty Redis counts as having no holds.
+        Create it after a fork, one per process. `standing` reads holds and calls from the database.
+        An ask that finds Redis empty calls it, and while it returns None (unknown) no call starts.
+        Without `standing`, an empty Redis counts as having no holds and a spent window.
         """
         return cls(
             provider,
@@ -121,17 +122,17 @@ class RateLimiter:
             standing=standing,
         )
 
-    def admit(self, ask: Ask) -> Admission:
-        """Ask for the start of one call; if Redis was emptied, first restore the holds."""
+    def admit(self, ask: Ask, standing: Callable[[], Standing | None] | None = None) -> Admission:
+        """Ask for the start of one call; if Redis was emptied, first restore holds and window.
+
+        `standing` takes the place of the limiter's own.
+        """
+        read = standing or self._standing
         admission = self._admit(ask)
-        if (
-            not isinstance(admission, Later)
-            or admission.why is not Why.NEW
-            or self._standing is None
-        ):
+        if not isinstance(admission, Later) or admission.why is not Why.NEW or read is None:
             return admission
-        standing = self._standing()
-        if standing is None or not self.rearm(standing):
+        found = read()
+        if found is None or not self.rearm(found, asked_tokens=ask.tokens):
             return Later(seconds=AWAY_FOR_S, why=Why.NEW)
         return self._admit(ask)
 
@@ -250,19 +251,24 @@ class RateLimiter:
         reply = self._run(self._scripts.control, "align", closed_until, is_paused)
         return reply is not None
 
-    def rearm(self, standing: Standing) -> bool:
-        """Restore the holds of the database after Redis was emptied; only the first call counts.
+    def rearm(self, standing: Standing, *, asked_tokens: int = 0) -> bool:
+        """Restore the database's holds and calls after Redis was emptied; the first call counts.
 
         Return False if Redis is away.
         """
+        past = standing.past
+        spent = [] if past is None else bookings(past, self._quota, asked_tokens)
         reply = self._run(
             self._scripts.control,
             "rearm",
             standing.outage_since or 0,
             standing.closed_until or 0,
             int(standing.is_paused),
+            int(past is not None),
+            int(past is not None and past.is_calm and not standing.has_hold),
+            *(number for booking in spent for number in booking),
         )
-        if reply and standing != Standing():
+        if reply and standing.has_hold:
             logger.warning(
                 "Redis was empty; the rate limiter of %s %s applies the database's open holds",
                 self.provider,

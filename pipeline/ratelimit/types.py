@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Self
 
 from pipeline.core.errors import OUTAGE_CODES, CallError, ErrorCode
+from pipeline.ratelimit.past_calls import PastCalls
 
 
 class Why(StrEnum):
@@ -187,13 +188,21 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The outage, quota closure and pause of a provider and model, as the database has them."""
+    """The outage, quota closure, pause and recent calls of a provider and model, as the database
+    has them."""
 
     outage_since: float | None = None
     """The first failure of the open outage."""
     closed_until: float | None = None
     """When the exhausted quota resets."""
     is_paused: bool = False
+    past: PastCalls | None = None
+    """The calls of the last window; None means unknown, so that the window counts as spent."""
+
+    @property
+    def has_hold(self) -> bool:
+        """Whether the provider and model are held."""
+        return self.is_paused or self.outage_since is not None or self.closed_until is not None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from observability.drilldown.tree import tree
 from pipeline.codes.search import meaning
 from pipeline.core.errors import ErrorCode, LeaseLostError
 from pipeline.core.states import JobStatus, Step
+from pipeline.core.types import ProviderModel
 from pipeline.execution import embedding_calls
 from pipeline.execution.reuse.conditions import conditions_of
 from pipeline.execution.step_result import CANCELLED, SIGTERM, StepCompleted, StepInterrupted
@@ -40,6 +41,7 @@ from pipeline.ratelimit import RateLimiter
 from pipeline.stages.pass1_5 import run as stage
 from pipeline.transitions import Lease, claim, pause_provider
 from tests.integration.test_code_shortlists import entities
+from tests.support import incident_rows
 from tests.support.code_rows import load_icd_part
 from tests.support.rows import a_deadline, a_job, an_encounter
 
@@ -309,8 +311,10 @@ def test_a_limit_that_outlasts_the_patience_leaves_a_warning(
     lease: Lease, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding_calls, "PATIENCE_S", 30.0)
-    # An empty limiter counts its window as spent.
     settings.GEMINI_RPM, settings.GATE_WINDOW_S = 1, 60.0
+    # Another record has just used the quota.
+    model = ProviderModel(provider="gemini", model=MODEL)
+    incident_rows.calls(a_job(status=JobStatus.COMPLETED), "OK", of=model)
     with embedding(settings) as emulator:
         completes(lease)
 

@@ -110,7 +110,7 @@ class RecordedLimiter:
 
     log: EventLog
 
-    def admit(self, ask: Ask) -> Go | Later:
+    def admit(self, ask: Ask, standing: object) -> Go | Later:
         answer = self.log.ask("limiter.admit", item=ask.item, tokens=ask.tokens)
         if not answer["go"]:
             return Later(
@@ -482,7 +482,8 @@ class ReplayedStep:
 # The logs are older than some names: they say `failing_since` for `outage_since`, and `opens_in_s`
 # for `starts_in_s`.
 def _standing_entry(standing: Standing) -> Entry:
-    entry = asdict(standing)
+    # The limiter's window is no part of the recorded holds.
+    entry = {name: value for name, value in asdict(standing).items() if name != "past"}
     return {"failing_since": entry.pop("outage_since"), **entry}
 
 

@@ -16,7 +16,18 @@ from dataclasses import dataclass, field
 import redis
 
 from pipeline.core.errors import ErrorCode
-from pipeline.ratelimit import Ask, Go, Later, Outcome, Quota, RateLimiter, Reported, Ticket, Tuning
+from pipeline.ratelimit import (
+    Ask,
+    Go,
+    Later,
+    Outcome,
+    Quota,
+    RateLimiter,
+    Reported,
+    Standing,
+    Ticket,
+    Tuning,
+)
 
 LUA_CLOCK = "local function clock() return tonumber(table.remove(ARGV)) end"
 BEGIN = 1_900_000_000.0
@@ -36,7 +47,9 @@ class Simulation:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
 
-    def limiter(self, model: str = "m") -> RateLimiter:
+    def limiter(
+        self, model: str = "m", *, standing: Callable[[], Standing | None] | None = None
+    ) -> RateLimiter:
         """Return the rate limiter of one more process for the same provider and model."""
         return RateLimiter(
             "gemini",
@@ -47,6 +60,7 @@ class Simulation:
             clock=lambda: self.now,
             wall=lambda: self.now,
             lua_clock=LUA_CLOCK,
+            standing=standing,
         )
 
     def at(self, moment: float, action: Callable[[], None]) -> None:
@@ -150,9 +164,10 @@ class SimulatedWorker:
         latency_s: float = 8.0,
         fails_after_s: float = 0.02,
         estimate: Callable[[int], int] = lambda tokens: tokens,
+        standing: Callable[[], Standing | None] | None = None,
     ) -> None:
         self._simulation = simulation
-        self.limiter = simulation.limiter()
+        self.limiter = simulation.limiter(standing=standing)
         self.job = job
         self.waiting = deque(items)
         self.succeeded: list[str] = []
@@ -161,7 +176,7 @@ class SimulatedWorker:
         self._answer = answer
         self._estimate = estimate
         self._random = random.Random(seed)
-        self._slots = slots
+        self.slots = slots
         self._latency_s = latency_s
         self._fails_after_s = fails_after_s
         self._asks_at: float | None = None
@@ -175,7 +190,7 @@ class SimulatedWorker:
 
     def _ask(self) -> None:
         self._asks_at = None
-        if not self.waiting or self.in_flight >= self._slots:
+        if not self.waiting or self.in_flight >= self.slots:
             return
         simulation = self._simulation
         item, tokens = self.waiting[0]
@@ -204,7 +219,7 @@ class SimulatedWorker:
         )
 
     def _finish(self, ticket: Ticket, item: str, tokens: int, outcome: Outcome) -> None:
-        if self.in_flight == self._slots:
+        if self.in_flight == self.slots:
             self._free_since = self._simulation.now
         self.in_flight -= 1
         self.limiter.report(ticket, outcome)
