@@ -45,6 +45,7 @@ local FIELDS = {
   'generation', 'until', 'consecutive', -- cooldown; 'until' stays after the cooldown is over
   'ramp_from', 'ramp_step', 'ramp_starts', -- ramp_from: '' no ramp, '0' starts with the next call
   'epoch', 'open_since', 'first_failure', 'probe_at', 'probe_ticket', 'probe_until', -- see breaker.lua
+  'latest', 'succeeded_at', 'failing_since', 'failed_in_row', 'failed_again',
   'paused', 'closed_until', 'day_ends', 'day_calls', 'served',
 }
 

@@ -34,7 +34,8 @@ if is_first and actual >= 0 then
 end
 
 local role = ''
-heed_breaker(ticket, epoch, kind, is_first)
+local start = tonumber(bucket) -- nil for a call that started while Redis was away
+heed_breaker(ticket, epoch, kind, is_first, start and start * BUCKET_S)
 
 -- An emptied Redis has forgotten its generations, so a ticket can be newer than the state. The exponent is capped to
 -- stay finite.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -310,3 +311,113 @@ def test_every_code_of_a_call_that_says_something_of_the_provider_has_its_kind()
     assert feeds == {ErrorCode.API_5XX, ErrorCode.API_TIMEOUT}
     assert ErrorCode.CANCELLED not in OUTCOME_OF_CODE
     assert ErrorCode.INTERNAL_ERROR not in OUTCOME_OF_CODE
+
+
+def a_step_before_its_end(simulation: Simulation, limiter: RateLimiter) -> None:
+    """Make 40 calls that succeed, the last one now."""
+    for _ in range(40):
+        ticket = admitted(limiter)
+        simulation.now += 0.2
+        limiter.report(ticket, Outcome.success(1))
+
+
+def test_slow_failures_at_the_end_of_a_step_do_not_open_the_breaker(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    limiter = simulation.limiter()
+    slow = [admitted(limiter) for _ in range(6)]
+    a_step_before_its_end(simulation, limiter)
+    simulation.now += 8.5
+
+    # Only these calls were in flight. The first of them starts again while the others fail.
+    for ticket in slow[:2]:
+        fail(limiter, ticket, ErrorCode.API_5XX)
+    again = [admitted(limiter) for _ in range(2)]
+    fail(limiter, again.pop(), ErrorCode.API_5XX)
+    for ticket in slow[2:]:
+        fail(limiter, ticket, ErrorCode.API_5XX)
+    limiter.report(again.pop(), Outcome.success(1))
+
+    assert limiter.state().breaker is Breaker.CLOSED
+    assert limiter.state().counters.breaker_trips == 0
+
+
+@pytest.mark.parametrize("in_flight", [2, 3, 4, 5])
+@pytest.mark.parametrize("fails_after_s", [0.02, 1.0])
+def test_an_outage_that_begins_at_the_end_of_a_step_opens_the_breaker_within_two_seconds(
+    redis_db: redis.Redis, in_flight: int, fails_after_s: float
+) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    limiter = simulation.limiter()
+    calls = [admitted(limiter) for _ in range(in_flight)]
+    a_step_before_its_end(simulation, limiter)
+    reported: list[float] = []
+    opened_at: list[float] = []
+
+    def end(ticket: Ticket, attempt: int) -> None:
+        reported.append(simulation.now)
+        if fail(limiter, ticket, ErrorCode.API_5XX).is_breaker_open:
+            opened_at.append(simulation.now)
+            return
+        simulation.at(simulation.now + 2.0**attempt, lambda: start(attempt + 1))
+
+    def start(attempt: int) -> None:
+        if not opened_at:
+            ticket = admitted(limiter)
+            simulation.at(simulation.now + fails_after_s, lambda: end(ticket, attempt))
+
+    for ticket in calls:
+        simulation.at(simulation.now, lambda ticket=ticket: end(ticket, 0))  # type: ignore[misc]
+    simulation.run()
+
+    assert opened_at[0] <= sorted(reported)[4] + 2
+
+
+def test_calls_that_all_hang_open_the_breaker_at_their_fifth_failure(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, tuning=STEADY)
+    limiter = simulation.limiter()
+    a_step_before_its_end(simulation, limiter)
+    hanging = [admitted(limiter) for _ in range(5)]
+    simulation.now += 120
+
+    reported = [fail(limiter, ticket, ErrorCode.API_TIMEOUT) for ticket in hanging]
+
+    assert [each.is_breaker_open for each in reported] == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_with_a_tenth_of_faults_ends_without_a_trip(
+    redis_db: redis.Redis, seed: int
+) -> None:
+    draw = random.Random(seed)
+    simulation = Simulation(redis_db, tuning=STEADY)
+    limiter = simulation.limiter()
+    left = 300
+    due: list[float] = []
+
+    def start() -> None:
+        nonlocal left
+        if due:
+            due.pop()
+        elif left:
+            left -= 1
+        else:
+            return
+        ticket = admitted(limiter)
+        kind = draw.random()
+        took_s = 0.02 if kind < 0.05 else 20.0 if kind < 0.1 else draw.lognormvariate(2.0, 0.5)
+        simulation.at(simulation.now + took_s, lambda: end(ticket, fails=kind < 0.1))
+
+    def end(ticket: Ticket, *, fails: bool) -> None:
+        if fails:
+            fail(limiter, ticket, ErrorCode.API_5XX)
+            due.append(simulation.now)
+            simulation.at(simulation.now + 1, start)
+        else:
+            limiter.report(ticket, Outcome.success(1))
+        start()
+
+    for _ in range(30):
+        start()
+    simulation.run()
+
+    assert limiter.state().counters.breaker_trips == 0
