@@ -8,6 +8,7 @@ everything else.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from medproc.web import limits
 
@@ -31,3 +32,12 @@ secure_scheme_headers: dict[str, str] = {}
 # A socket with which other processes could control the server is not needed.
 control_socket_disable = True
 proc_name = "medproc-console"
+
+
+def post_worker_init(worker: Any) -> None:
+    """Prepare a worker that has just loaded the application."""
+    # Imported here, so that a reloaded worker has the new code.
+    from medproc.web.warming import warm
+
+    del worker
+    warm()

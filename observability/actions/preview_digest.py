@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable
-from dataclasses import astuple
 from hashlib import sha256
 
 from pipeline.operations.preview import RetryCandidate
 
+BYTES = 6
 LENGTH = 8
 """Characters per job: 48 bits, enough that no two of 10,000 jobs have the same digest."""
 
@@ -35,7 +35,9 @@ class PreviewDigest:
 
 
 def _digest(candidate: RetryCandidate) -> str:
-    parts = [None if ids is None else sorted(map(str, ids)) for ids in astuple(candidate.scope)]
-    return urlsafe_b64encode(sha256(f"{candidate.job_id} {parts}".encode()).digest())[
-        :LENGTH
-    ].decode()
+    scope = candidate.scope
+    parts = [
+        None if ids is None else sorted(map(str, ids)) for ids in (scope.encounters, scope.items)
+    ]
+    seen = sha256(f"{candidate.job_id} {parts}".encode()).digest()
+    return urlsafe_b64encode(seen[:BYTES]).decode()

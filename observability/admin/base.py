@@ -52,7 +52,7 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
         """Return the number of rows, at most `COUNTED`."""
         rows = self.object_list
         if isinstance(rows, QuerySet):
-            return int(rows.order_by()[:COUNTED].count())
+            return int(rows.order_by().values("pk")[:COUNTED].count())
         return len(rows)
 
 

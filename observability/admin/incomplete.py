@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
-from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.db.models import (
+    BooleanField,
+    Count,
+    ExpressionWrapper,
+    F,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
 from django.http import HttpRequest
 
 from pipeline.models import Encounter
@@ -28,17 +38,25 @@ class StatesIncompleteRecord(_Admin):
         return ["record_incomplete", *super().get_fields(request, obj)]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
-        """Return the rows, each with two flags: its record has, and lacks, published encounters."""
-        of_record = Encounter.objects.filter(shell_file_id=OuterRef("shell_file_id"))
+        """Return the rows, each with a flag: its record has, and lacks, published encounters."""
+        # Two EXISTS would say the same. PostgreSQL then reads all encounters of the installation
+        # into a hash table; an aggregate is looked up for each row that the page shows.
+        is_partly = Q(published__gt=0, published__lt=F("every"))
+        published, every = Count("entities_published_at"), Count("id")
+        of_record = (
+            Encounter.objects.filter(shell_file_id=OuterRef("shell_file_id"))
+            .order_by()
+            .values("shell_file_id")
+            .annotate(published=published, every=every)
+            .values_list(ExpressionWrapper(is_partly, output_field=BooleanField()))
+        )
         rows: QuerySet[Model] = super().get_queryset(request)
         annotated: QuerySet[Model] = rows.annotate(
-            lacks=Exists(of_record.filter(entities_published_at=None)),
-            has=Exists(of_record.filter(entities_published_at__isnull=False)),
+            is_partly=Subquery(of_record, output_field=BooleanField())
         )
         return annotated
 
     @admin.display(description="record")
     def record_incomplete(self, row: Model) -> str:
         """Return `record incomplete` if only a part of the record's encounters is published."""
-        is_partly = getattr(row, "has", False) and getattr(row, "lacks", False)
-        return "record incomplete" if is_partly else "–"
+        return "record incomplete" if getattr(row, "is_partly", False) else "–"

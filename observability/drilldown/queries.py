@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -33,6 +34,12 @@ from pipeline.models import (
 )
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES
+
+_NOT_IN_TREE = (
+    "processing_session", "completed_at", "created_at", "ai_model_used", "input_tokens",
+    "output_tokens", "had_transient_failure",
+)  # fmt: skip
+"""Columns of a work item that its node does not show: it shows the figures of its calls."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +79,9 @@ class RecordRows:
     reuses: Sequence[Reuse]
     """What each pass reused from which record."""
 
-    def calls_of(self) -> dict[UUID, list[ProviderCall]]:
-        """Return the calls of each work item, by its id."""
+    @cached_property
+    def calls_of_items(self) -> dict[UUID, list[ProviderCall]]:
+        """The calls of each work item, by its id."""
         found: defaultdict[UUID, list[ProviderCall]] = defaultdict(list)
         for call in self.calls:
             if owner := call.work_item_id:
@@ -120,7 +128,7 @@ def rows_of(shell_file_id: UUID) -> RecordRows:
         items={
             step: list(
                 table.rows.filter(**{table.record: shell_file_id})
-                .defer(*table.unread)
+                .defer(*table.unread, *_NOT_IN_TREE)
                 .order_by("page_range_start", table.index)
             )
             for step, table in WORK_TABLES.items()

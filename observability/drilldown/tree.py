@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -94,11 +95,15 @@ def _incomplete_note(rows: RecordRows) -> str:
 def _left_behind(node: Node) -> Node:
     """Show nodes that were running when the job ended as waiting."""
     begun = node.status is StatusWord.RUNNING
+    below = tuple(_left_behind(child) for child in node.children)
+    # Most records end without running nodes; then their nodes stay the same objects.
+    if not begun and all(new is old for new, old in zip(below, node.children, strict=True)):
+        return node
     return replace(
         node,
         status=StatusWord.WAITING if begun else node.status,
         facts=node.facts | ({"is_begun": True} if begun else {}),
-        children=tuple(_left_behind(child) for child in node.children),
+        children=below,
     )
 
 
@@ -189,7 +194,7 @@ def _pages(rows: RecordRows) -> Contents:
 
 def _work_items(rows: RecordRows, table: WorkTable) -> Contents:
     """Return the work items of a pass side by side."""
-    calls = rows.calls_of()
+    calls = rows.calls_of_items
     items = rows.items[table.step]
     indexes = {each.id: each.encounter_index for each in rows.encounters}
     children = tuple(
@@ -218,7 +223,7 @@ def _discovery(rows: RecordRows) -> Contents:
 
 def _detection(rows: RecordRows) -> Contents:
     """Return the encounters with their batches; an encounter succeeds or fails as a whole."""
-    calls = rows.calls_of()
+    calls = rows.calls_of_items
     batches = rows.items[Step.PASS1]
     by_encounter: defaultdict[UUID | None, list[WorkItem]] = defaultdict(list)
     for batch in batches:
@@ -420,12 +425,15 @@ def _call(call: ProviderCall) -> Node:
     )
 
 
+_FREE = Decimal(0)
+
+
 def _spent(calls: Sequence[ProviderCall], **when: Any) -> Spent:
     return Spent(
         input_tokens=sum(call.input_tokens for call in calls),
         output_tokens=sum(call.output_tokens for call in calls),
         thinking_tokens=sum(call.thinking_tokens for call in calls),
-        cost_usd=sum((call.cost_usd for call in calls), start=Spent().cost_usd),
+        cost_usd=sum((call.cost_usd for call in calls), start=_FREE),
         **when,
     )
 

@@ -23,6 +23,7 @@ from observability.permissions import Right
 from observability.views.decorators import page
 from observability.views.list_navigation import list_navigation
 from observability.views.render import render_page
+from observability.views.timeline_html import timeline_html
 from observability.views.tree_html import tree_html
 from pipeline.core.labels import PASS_TITLES, StatusWord, counted, duration, plural
 from pipeline.core.states import IncidentState, Step, WorkStatus
@@ -58,6 +59,7 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
     unpublished = is_unpublished(found.root)
     tone = "failed" if is_in_trouble(rows, found.root) else "waiting" if unpublished else status
     rowed = outline(found, everything=everything)
+    drawn = timeline(rows, incidents)
     part = (
         WorkStatus.FAILED.value if path[-1].status is StatusWord.FAILED else path[-1].status.value
     )
@@ -101,7 +103,8 @@ def record(request: HttpRequest, record_id: UUID) -> HttpResponse:
         node_pages=_pages(path[-1]),
         parts=[child for child in path[-1].children if child.kind is not NodeKind.CALL],
         related=_related(found.root, path[-1]),
-        timeline=timeline(rows, incidents),
+        timeline=drawn,
+        timeline_html=timeline_html(drawn) if drawn else None,
         coverage=coverage(record_id, rows.shell_file.warnings),
     )
 

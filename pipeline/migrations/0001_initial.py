@@ -531,7 +531,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'calls',
                 'db_table': 'provider_calls',
                 'db_table_comment': 'One row per call to the AI provider. Append-only; no PHI.',
-                'indexes': [models.Index(fields=['created_at', 'id'], name='idx_provider_calls_recent'), models.Index(fields=['work_item_id'], name='idx_provider_calls_work_item'), models.Index(fields=['processing_session'], name='idx_provider_calls_session'), models.Index(condition=models.Q(('outcome', 'OK'), _negated=True), fields=['created_at'], name='idx_provider_calls_failed')],
+                'indexes': [models.Index(fields=['created_at', 'id'], name='idx_provider_calls_recent'), models.Index(fields=['work_item_id'], name='idx_provider_calls_work_item'), models.Index(fields=['processing_session'], name='idx_provider_calls_session'), models.Index(condition=models.Q(('outcome', 'OK'), _negated=True), fields=['created_at'], include=('outcome', 'step', 'model', 'work_item_id', 'processing_session'), name='idx_provider_calls_failed')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('accepted', True)), fields=('work_item_id', 'split'), name='idx_provider_calls_one_reply'), models.CheckConstraint(condition=models.Q(('step__in', ['pages', 'pass05', 'pass1', 'pass1_5', 'pass2', 'pass3'])), name='provider_calls_step_check'), models.CheckConstraint(condition=models.Q(('accepted', False), ('outcome', 'OK'), _connector='OR'), name='provider_calls_accepted_check')],
             },
         ),

@@ -72,8 +72,10 @@ class ProviderCall(models.Model):
             models.Index(fields=["created_at", "id"], name="idx_provider_calls_recent"),
             models.Index(fields=["work_item_id"], name="idx_provider_calls_work_item"),
             models.Index(fields=["processing_session"], name="idx_provider_calls_session"),
+            # Covers what the lists of failures read of each failed call: they group up to 10,000.
             models.Index(
                 fields=["created_at"],
+                include=["outcome", "step", "model", "work_item_id", "processing_session"],
                 name="idx_provider_calls_failed",
                 condition=~Q(outcome=OUTCOME_OK),
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from observability.metrics.charts import bars, stacked
 from observability.metrics.forecast import Outstanding, forecast, uses
 from observability.permissions import RIGHT_NAMES, ROLES, Right, Role
 from observability.templatetags import console
+from observability.views.timeline_html import timeline_html
 from pipeline.core.states import Step
 from pipeline.models import Batch, Encounter, ProviderCall
 from pipeline.ratelimit import Breaker, RateLimiterState
@@ -293,6 +295,23 @@ def test_one_lane_is_one_and_none_failed_is_none() -> None:
     assert drawn is not None
     assert drawn.words.endswith(" in 1 lane; none of them failed.")
     assert drawn.words.startswith("1 call over ")
+
+
+def test_the_bars_of_calls_show_the_wait_and_escape_every_text() -> None:
+    drawn = timeline(a_line(0, 1))
+    assert drawn is not None
+    lane = replace(
+        drawn.lanes[0],
+        title="<b>lane</b>",
+        calls=[replace(drawn.lanes[0].calls[0], title="a & b", wait_x=1.5, wait_width=2.5)],
+    )
+
+    html = timeline_html(replace(drawn, lanes=[lane], listed=[("<i>", lane.calls[0])]))
+
+    assert '<rect class="b-wait" x="1.5" y="0" width="2.5" height="5"/>' in html.bars
+    assert "<title>&lt;b&gt;lane&lt;/b&gt;, a &amp; b</title>" in html.bars
+    assert html.rows.startswith("<tr><td>&lt;i&gt;</td>")
+    assert html.bars.count("<a ") == html.rows.count("<a ") == 1
 
 
 def test_the_stylesheet_is_small() -> None:

@@ -86,12 +86,11 @@ def costed(
     is_capped: bool = False,
 ) -> Preview:
     """Return the preview of these jobs, with their cost and the excluded jobs."""
-    eligible, sessions = candidates(selected_jobs)
+    eligible, earlier = candidates(selected_jobs)
     tokens = sum(each.input_tokens + each.later_tokens for each in eligible)
     calls = sum(each.calls + each.later_calls for each in eligible)
-    steps = {each.step for each in eligible}
     provider = named_provider(ProviderConfig.of_settings())
-    output = int(tokens * output_share(sessions, steps))
+    output = int(tokens * output_share(earlier))
     return Preview(
         selection=selection,
         eligible=eligible,
@@ -101,7 +100,7 @@ def costed(
             provider.provider, CallDetails(input_tokens=tokens, output_tokens=output)
         ),
         quota_minutes=quota_minutes(provider, calls, tokens),
-        same_versions=same_versions(provider, sessions, steps),
+        same_versions=same_versions(provider, earlier),
         taken_at=timezone.now(),
         is_capped=is_capped,
     )

@@ -21,7 +21,7 @@ from pipeline.models import Job
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.operations.preview import JOBS_LIMIT, Ineligible, Preview, RetryCandidate, costed
 from pipeline.operations.preview.estimates import quota_minutes
-from pipeline.operations.preview.selection import SelectedJob, oldest
+from pipeline.operations.preview.selection import SelectedJob, ShortJob, oldest
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
 from pipeline.transitions import Scope
@@ -129,5 +129,5 @@ def _reset(selection: BulkSelection) -> Preview:
     )
 
 
-def _left(job: Job, reason: str) -> Ineligible:
+def _left(job: ShortJob, reason: str) -> Ineligible:
     return Ineligible(job_id=job.id, shell_file_id=job.shell_file_id, reason=reason)

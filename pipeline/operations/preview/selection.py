@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, UUIDField, Value, When
@@ -39,9 +39,27 @@ _LEFT: dict[JobStatus, str] = {
 """The reason for excluding a job, by its state."""
 
 
+class ShortJob(NamedTuple):
+    """The columns of a job that a preview needs; a job's history is long.
+
+    A tuple, because a preview makes 10,000 of them.
+    """
+
+    id: UUID
+    shell_file_id: UUID
+    status: str
+    current_step: str
+    error_code: str | None
+    underlying: str | None
+    """The code behind MAX_RETRIES_EXCEEDED."""
+    park_reason: str | None
+    incident_id: UUID | None
+    pause_id: UUID | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class SelectedJob:
-    job: Job
+    job: ShortJob
     scope: Scope
 
 
@@ -49,21 +67,19 @@ Chosen = tuple[list[SelectedJob], list[Ineligible], bool]
 """Included jobs, excluded jobs, and whether more jobs exist than were read."""
 
 
-def in_short(jobs: QuerySet[Job, Job]) -> QuerySet[Job, Job]:
-    """Read only the columns that a preview needs; a job's history is long."""
-    return jobs.only(
-        "shell_file_id", "status", "current_step", "error_code", "park_reason", "incident_id",
-        "pause_id", "created_at",
-    ).annotate(underlying=KT("error_details__underlying_error"))  # fmt: skip
+def in_short(jobs: QuerySet[Job, Job], limit: int) -> list[ShortJob]:
+    """Read the first jobs in short."""
+    rows = jobs.annotate(underlying=KT("error_details__underlying_error"))
+    return list(map(ShortJob._make, rows.values_list(*ShortJob._fields)[:limit]))
 
 
 def oldest(
     jobs: QuerySet[Job, Job], first: frozenset[JobStatus] = frozenset()
-) -> tuple[list[Job], bool]:
+) -> tuple[list[ShortJob], bool]:
     """Return the oldest jobs up to the limit, jobs in `first` before others; whether more exist."""
     # Included jobs come first, so that excluded jobs never fill the limit on every preview.
     order = [Case(When(status__in=first, then=0), default=1)] if first else []
-    rows = list(in_short(jobs).order_by(*order, "created_at", "id")[: JOBS_LIMIT + 1])
+    rows = in_short(jobs.order_by(*order, "created_at", "id"), JOBS_LIMIT + 1)
     return rows[:JOBS_LIMIT], len(rows) > JOBS_LIMIT
 
 
@@ -88,9 +104,9 @@ def found_by(selection: Selection) -> Chosen:
     return [SelectedJob(job=job, scope=scope)], [], False
 
 
-def _by_id(selection: Selection) -> tuple[Job, Scope, str]:
+def _by_id(selection: Selection) -> tuple[ShortJob, Scope, str]:
     """Return the job of an id, the included part of its work, and the state of that part."""
-    jobs = in_short(Job.objects.order_by("-created_at"))
+    jobs = Job.objects.order_by("-created_at")
     if selection.record is not None:
         return _one(jobs.filter(shell_file_id=selection.record), selection), Scope(), ""
     if selection.job is not None:
@@ -115,7 +131,7 @@ def _encounter(selection: Selection, given: UUID) -> tuple[UUID, Any]:
     raise _unknown(selection)
 
 
-def _encounter_status(job: Job, encounter: UUID, parent: Any) -> str:
+def _encounter_status(job: ShortJob, encounter: UUID, parent: Any) -> str:
     """Return the status of an encounter in the pass of its job."""
     table = WORK_TABLES.get(Step(job.current_step))
     if table and table.has_encounters_alone:
@@ -283,7 +299,7 @@ def _judged(
     return judged
 
 
-def why_not_retried(job: Job, *, part: str | None = None) -> str | None:
+def why_not_retried(job: Job | ShortJob, *, part: str | None = None) -> str | None:
     """Return why a retry excludes a job, or a part with the status `part`; None: it is included.
 
     This is the only rule. The preview, the retry and the record's page all use it.
@@ -301,7 +317,7 @@ def why_not_retried(job: Job, *, part: str | None = None) -> str | None:
     return _LEFT[status]
 
 
-def waits_for_retry(job: Job) -> bool:
+def waits_for_retry(job: Job | ShortJob) -> bool:
     """Return whether a job is parked because it failed and waits for its automatic retry."""
     return bool(
         job.status == JobStatus.PARKED
@@ -311,15 +327,15 @@ def waits_for_retry(job: Job) -> bool:
     )
 
 
-def _left(job: Job, reason: str) -> Ineligible:
+def _left(job: ShortJob, reason: str) -> Ineligible:
     return Ineligible(job_id=job.id, shell_file_id=job.shell_file_id, reason=reason)
 
 
-def _one(rows: QuerySet[Any], selection: Selection) -> Any:
-    row = rows.first()
-    if row is None:
+def _one(jobs: QuerySet[Job, Job], selection: Selection) -> ShortJob:
+    rows = in_short(jobs, 1)
+    if not rows:
         raise _unknown(selection)
-    return row
+    return rows[0]
 
 
 def _unknown(selection: Selection) -> UserError:
