@@ -124,6 +124,7 @@ class Environment(BaseSettings):
     )
     WEB_WORKERS: int = _variable(109, 1, unit="processes", ge=1, le=64)
     WEB_THREADS: int = _variable(110, 8, unit="threads", ge=1, le=10)
+    WORKER_NICE: int = _variable(171, 10, unit="steps", ge=0, le=19)
     API_UPLOADS_PER_CLIENT: int = _variable(170, 4, unit="uploads", ge=1, le=640)
     SESSION_IDLE_S: float = _variable(93, 1800.0, unit="seconds", ge=60, le=86_400)
     SESSION_MAX_S: float = _variable(94, 43_200.0, unit="seconds", ge=300, le=604_800)

@@ -18,6 +18,7 @@ from multiprocessing import connection, get_context
 from multiprocessing.context import ForkProcess
 from types import FrameType
 
+from django.conf import settings
 from redis.exceptions import RedisError
 
 from medproc.db_pool import use_no_pool
@@ -186,6 +187,8 @@ class WorkerPool:
         os.setpgid(0, 0)
         os.close(self._wake_r)
         os.close(self._wake_w)
+        # People wait for each page of the console; a step can wait a moment.
+        os.nice(settings.WORKER_NICE)
         faults = FaultLog()
         while os.getppid() == self._pid:
             try:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+import psutil
 import pytest
 import redis
 from django.core.management import CommandError, call_command, get_commands
@@ -54,6 +55,9 @@ def test_by_default_a_pool_has_workers_of_both_kinds(
     until(lambda: len(registered(redis_db, "pass1")) == settings.WORKER_CONCURRENCY)
     until(lambda: len(registered(redis_db, "pages")) == settings.PAGES_CONCURRENCY)
 
+    pids = [*registered(redis_db, "pages").values(), *registered(redis_db, "pass1").values()]
+    behind = min(19, os.nice(0) + settings.WORKER_NICE)
+    assert {psutil.Process(pid).nice() for pid in pids} == {behind} != {os.nice(0)}
     assert not registered(redis_db, "pages").keys() & registered(redis_db, "pass1").keys()
     assert pool.stop() == 0
     assert redis_db.scard("rq:workers") == 0
