@@ -17,6 +17,9 @@ from django.conf import settings
 
 from medproc.timing import scaled
 
+WATCHER = "stop-watcher"
+"""The name of the thread that calls the callbacks; the thread lives as long as the process."""
+
 
 class StopFlag:
     """Whether this process should drain, and the callbacks that a stop request calls."""
@@ -57,7 +60,7 @@ class StopFlag:
         """
         self._callbacks = (*self._callbacks, callback)
         if self._watcher is None:
-            self._watcher = threading.Thread(target=self._watch, name="stop-watcher", daemon=True)
+            self._watcher = threading.Thread(target=self._watch, name=WATCHER, daemon=True)
             self._watcher.start()
         if self.requested:
             self._wakes.put(None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from pipeline.core.deadline import StepDeadline
+from pipeline.core.states import Step
 from pipeline.transitions import Failure, Lease, Parking
 
 SIGTERM = "sigterm"
@@ -30,6 +31,8 @@ class StepCompleted:
 
     publish: Callable[[], None] = publish_nothing
     """Writes the pass's totals and results; runs inside the fence."""
+    continues_with: Step | None = None
+    """The next pass, if the process goes on with it and no wake-up is sent. Set by `run_step`."""
 
 
 @dataclass(frozen=True, kw_only=True)

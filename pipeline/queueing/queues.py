@@ -217,6 +217,21 @@ def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:
         return dict(zip(names, pipe.execute(), strict=True))
 
 
+def are_all_idle(queues: Iterable[str]) -> bool:
+    """Return whether no entry waits in the queues and the workers are not suspended.
+
+    False if Redis does not answer.
+    """
+    try:
+        with producer().pipeline(transaction=False) as pipe:
+            pipe.exists(WORKERS_SUSPENDED)
+            for name in queues:
+                pipe.llen(f"{Queue.redis_queue_namespace_prefix}{name}")
+            return not any(pipe.execute())
+    except (RedisError, OSError):
+        return False
+
+
 def check_writes() -> None:
     """Write a key that expires at once; raises RedisError if Redis does not accept writes."""
     producer().set("medproc:check", 1, px=1)

@@ -37,3 +37,11 @@ def serve(queues: Iterable[str]) -> None:
 def served_beside(queue: str) -> tuple[str, ...]:
     """Return the other queues of this process's worker; empty if the process is no worker."""
     return tuple(name for name in _served if name != queue)
+
+
+def served_before(queue: str) -> tuple[str, ...] | None:
+    """Return the queues that the worker of this process prefers to `queue`.
+
+    None if the worker does not serve `queue`, or if the process is no worker.
+    """
+    return _served[: _served.index(queue)] if queue in _served else None

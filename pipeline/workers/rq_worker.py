@@ -1,4 +1,4 @@
-"""The RQ worker: one forked horse per step, JSON entries only, a drain at the first SIGTERM.
+"""The RQ worker: one forked horse per entry, JSON entries only, a drain at the first SIGTERM.
 
 Whenever the parent forks, it has one thread, and no database connection or provider client. The
 worker survives a Redis that refuses. SIGTERM lets a step drain and requeues the step. SIGKILL or a

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from threading import Event
 
 from django.conf import settings
@@ -78,6 +79,7 @@ from pipeline.transitions import (
     with_lost_work,
 )
 from pipeline.transitions.rollup import Leaving, settle
+from pipeline.workers.continuation import step_to_continue
 from pipeline.workers.identity import served_beside, worker_identity
 from pipeline.workers.refused_steps import REASON
 from pipeline.workers.shared_step import SHARED_STEP
@@ -90,10 +92,15 @@ STORE_REFUSED = "the file store refused"
 def run_step(step: str) -> None:
     """Claim the best waiting job of a pass, run its step, and write how it ended.
 
-    If PostgreSQL refuses, the worker requeues the step later (`refused_steps`).
+    After a completed step, the process can go on with the next pass (`continuation`). If PostgreSQL
+    refuses, the worker requeues the step later (`refused_steps`).
     """
+    due: Step | None = Step(step)
     try:
-        _run_best(step)
+        # A horse runs each pass once at most, so that no memory of a horse grows without end.
+        for left in reversed(range(len(Step))):
+            if due is not None:
+                due = _run_best(due, may_continue=left > 0)
     except (DatabaseError, InterfaceError) as error:
         if not is_away(error):
             raise
@@ -103,18 +110,19 @@ def run_step(step: str) -> None:
         connection.close()
 
 
-def _run_best(step: str) -> None:
+def _run_best(step: Step, *, may_continue: bool) -> Step | None:
+    """Run the best waiting job of a pass; return the pass with which the process goes on."""
     _warn_of_scheduler()
     asked_at = time.monotonic()
     lease = claim(
-        Step(step),
+        step,
         worker_identity(),
         named_provider(ProviderConfig.of_settings()),
-        others=served_beside(step),
+        others=served_beside(step.value),
         has_room=_has_room,
     )
     if lease is None:
-        return
+        return None
     SHARED_STEP.claimed(lease.job_id, lease.gen, asked_at)
     _log("step_started", lease)
     began_at = timezone.now()
@@ -122,12 +130,17 @@ def _run_best(step: str) -> None:
         scaled(settings.STEP_DEADLINE_MIN_S), publish=SHARED_STEP.publish, sign=SHARED_STEP.sign
     )
     try:
-        result = _end(lease, deadline, _run(lease, deadline))
+        result = _run(lease, deadline)
+        if isinstance(result, StepCompleted) and may_continue:
+            result = replace(result, continues_with=step_to_continue(lease.step))
+        result = _end(lease, deadline, result)
         trace_pass(lease, began_at, _outcome(result), has_failed=isinstance(result, StepFailed))
         _copy_counts(lease)
+        return result.continues_with if isinstance(result, StepCompleted) else None
     except LeaseLostError as error:
         SHARED_STEP.note_refusal(isinstance(error, LeaseUnrenewedError))
         _log("lease_lost", lease)
+        return None
     finally:
         deadline.close()
         SHARED_STEP.clear_lease()
@@ -385,15 +398,15 @@ def _write_result(lease: Lease, result: StepResult) -> bool:
                 return False
             fail_step(lease, failure)
             return True
-        case StepCompleted(publish=publish):
+        case StepCompleted(publish=publish, continues_with=continues_with):
             publish()
-            return _complete(lease)
+            return _complete(lease, continues_with)
 
 
-def _complete(lease: Lease) -> bool:
+def _complete(lease: Lease, continues_with: Step | None) -> bool:
     following = next_step(lease.step)
     dispatch_no = complete_step(lease, following)
-    if following is not None and dispatch_no is not None:
+    if following is not None and dispatch_no is not None and continues_with is None:
         enqueue_step(lease.job_id, following.value, dispatch_no)
     return following is None
 

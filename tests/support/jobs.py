@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,11 +24,11 @@ from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.states import Step
 from pipeline.documents import storage
 from pipeline.execution.heartbeat import Heartbeat, call_with_lease
-from pipeline.execution.shutdown import grace_left, on_stop, stop_requested
+from pipeline.execution.shutdown import grace_left, on_stop, request_stop, stop_requested
 from pipeline.execution.step_result import SIGTERM, StepCompleted, StepInterrupted, StepResult
 from pipeline.models import ShellFile
 from pipeline.providers.local.assertions import cues
-from pipeline.queueing.queues import QUEUES, entry_id, push
+from pipeline.queueing.queues import QUEUES, entry_id, push, suspend
 from pipeline.stages import registry
 from pipeline.transitions import Lease, claim, renew_lease
 from pipeline.workers import run_step as real_run_step
@@ -176,7 +177,65 @@ def _renewing(lease: Lease, deadline: StepDeadline) -> StepInterrupted:
     return StepInterrupted(reason=SIGTERM)
 
 
+def pass_on() -> None:
+    """Run the real entry point on passes that complete at once, and report each pass."""
+    _pass_on(lambda: None)
+
+
+def be_overtaken() -> None:
+    """The same; a wake-up that the worker prefers arrives in the first pass."""
+    _pass_on(lambda: push("pass3", entry_id(uuid4(), "pass3", 1)))
+
+
+def be_suspended() -> None:
+    """The same; an operator suspends the workers in the first pass."""
+    _pass_on(suspend)
+
+
+def leave_a_call() -> None:
+    """The same; a thread of the first pass hangs."""
+    _pass_on(lambda: threading.Thread(target=threading.Event().wait, daemon=True).start())
+
+
+def be_stopped() -> None:
+    """The same; the process is asked to stop in the first pass."""
+    _pass_on(request_stop)
+
+
+def die_between_passes() -> None:
+    """The same; the process is killed between the commit of a pass and the claim of the next."""
+
+    def die(step: Step, *, may_continue: bool) -> Step | None:
+        seen(event="continues", step=step)
+        if step is not Step.PASS05:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return run_best(step, may_continue=may_continue)
+
+    run_best = real_run_step._run_best
+    real_run_step._run_best = die
+    _pass_on(lambda: None)
+
+
+def _pass_on(during_the_first: Callable[[], object]) -> None:
+    def stage(lease: Lease, deadline: StepDeadline) -> StepResult:
+        seen(event="ran", step=lease.step, pid=os.getpid())
+        if lease.step is Step.PASS05:
+            during_the_first()
+        return StepCompleted()
+
+    entry = rq.get_current_job()
+    assert entry is not None
+    registry.PASSES.update(dict.fromkeys(registry.PASSES, stage))
+    real_run_step.run_step(entry.origin)
+
+
 BEHAVIOURS = {
+    "pass_on": pass_on,
+    "be_overtaken": be_overtaken,
+    "be_suspended": be_suspended,
+    "be_stopped": be_stopped,
+    "leave_a_call": leave_a_call,
+    "die_between_passes": die_between_passes,
     "renew": renew,
     "claim_and_run": claim_and_run,
     "hang_beyond_deadline": hang_beyond_deadline,
