@@ -35,7 +35,7 @@ def submit(step: Step = Step.PASS05) -> Job:
 
 
 def status_of(job: Job) -> str:
-    return Job.objects.get(id=job.id).status
+    return str(Job.objects.get(id=job.id).status)
 
 
 def steps(worker: WorkerCommand, event: str) -> list[str]:
