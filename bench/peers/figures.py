@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -117,16 +117,30 @@ def _least(lines: Sequence[LogLine], slots: int, window_s: float, per_window: in
     """Return the least seconds for these calls: whole windows of a quota, then the last burst."""
     served = [line for line in lines if line.status != 429]
     waits = max(0, math.ceil(len(served) / per_window) - 1) if per_window else 0
-    burst = served[waits * per_window :]
-    # A fault has no drawn latency: the emulator's own measurement takes its place.
-    return waits * window_s + _replay([line.drawn_s or line.latency_s for line in burst], slots)
+    return waits * window_s + _replay(served[waits * per_window :], slots)
 
 
-def _replay(latencies: Iterable[float], slots: int) -> float:
-    free = [0.0] * slots
-    for seconds in latencies:
-        heapq.heapreplace(free, free[0] + seconds)
-    return max(free)
+def _replay(lines: Sequence[LogLine], slots: int) -> float:
+    """Return the end of a schedule in this order; a retry begins when its slot is free, at once."""
+    chains: dict[str, list[float]] = {}
+    for line in lines:
+        # A fault has no drawn latency: the emulator's own measurement takes its place.
+        chains.setdefault(line.item_token, []).append(line.drawn_s or line.latency_s)
+    fresh, retries = deque(chains.values()), list[tuple[float, int, list[float]]]()
+    free, ends_at, number = [0.0] * slots, 0.0, 0
+    while fresh or retries:
+        at = heapq.heappop(free)
+        if retries and (not fresh or retries[0][0] <= at):
+            due, _, chain = heapq.heappop(retries)
+            at = max(at, due)
+        else:
+            chain = fresh.popleft()
+        ended = at + chain[0]
+        ends_at, number = max(ends_at, ended), number + 1
+        heapq.heappush(free, ended)
+        if chain[1:]:
+            heapq.heappush(retries, (ended, number, chain[1:]))
+    return ends_at
 
 
 def reason_of(row: PeerFigures, ours: PeerFigures) -> str:

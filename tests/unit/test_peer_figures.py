@@ -77,6 +77,8 @@ def test_the_replay_has_the_calls_and_the_failures_without_waits() -> None:
     assert figures(ONCE).replay_s == 4.0
     assert figures(ONCE, slots=1).replay_s == 5.0
     assert figures(failed, slots=1).replay_s == 5.5
+    # The second attempt of c cannot begin before the end of the first attempt.
+    assert figures(failed, slots=9).replay_s == 3.5
 
 
 def test_the_least_duration_at_a_quota_is_its_whole_windows_and_the_last_burst() -> None:
