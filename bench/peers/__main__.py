@@ -28,8 +28,9 @@ from medproc.embedded import throw_away_servers
 def main() -> int:
     """Run the scenarios, print their tables, and return the exit code."""
     options = _options()
-    peers = [peer for peer in PEERS if peer.is_installed]
-    for peer in PEERS:
+    wanted = [p for p in PEERS if not options.peer or p is MEDPROC or p.name in options.peer]
+    peers = [peer for peer in wanted if peer.is_installed]
+    for peer in wanted:
         if not peer.is_installed:
             print(line_of_missing(peer))
     before, rows, failed = os.getloadavg(), [], False
@@ -82,6 +83,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--items", type=int, default=300, help="items per scenario")
     parser.add_argument("--json", metavar="FILE", help="also write the rows as JSON")
     parser.add_argument("--only", action="append", choices=[s.name for s in SCENARIOS])
+    parser.add_argument("--peer", action="append", choices=[p.name for p in PEERS])
     parser.add_argument("--pace", type=float, default=1.0, help="factor of all seconds")
     return parser.parse_args()
 
