@@ -147,13 +147,15 @@ def reason_of(row: PeerFigures, ours: PeerFigures) -> str:
     """Say why medproc is behind a peer; empty if medproc is first in wall and CPU."""
     reasons = []
     if row.wall_s * NOTICEABLE < ours.wall_s:
+        order = ours.replay_s - row.replay_s
         parts = {
             "before the first call (claim, plan, rows)": ours.before_s - row.before_s,
-            "for the calls (rate limiter, second reading)": ours.net_s - row.net_s,
+            "because its order of the same calls ends later": order,
+            "for the calls (rate limiter, second reading)": ours.net_s - row.net_s - order,
             "after the last answer (rows, totals)": ours.after_s - row.after_s,
         }
         more = [f"{more:.2f} s more {where}" for where, more in parts.items() if more >= 0.005]
-        reasons.append(f"wall: medproc needs {' and '.join(more)}, which the peer does not have")
+        reasons.append(f"wall: medproc needs {' and '.join(more)}")
         if row.limited > ours.limited:
             reasons.append(
                 f"the peer asks until the provider accepts: {row.limited} × 429, medproc"

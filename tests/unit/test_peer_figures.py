@@ -94,10 +94,13 @@ def test_a_row_gives_the_reason_only_if_medproc_is_behind() -> None:
     row = figures([*ONCE, line("c", at=101.5, took=0.01, status=429)])
     slower = replace(row, wall_s=9.5, after_s=4.5, limited=0, sql=60)
     dearer = replace(row, cpu_ms=12.0, sql=60)
+    unlucky = replace(row, wall_s=9.5, net_s=4.5, replay_s=row.replay_s + 0.4)
 
     assert reason_of(row, row) == ""
     assert reason_of(slower, row) == ""
     assert "0.50 s more after the last answer" in reason_of(row, slower)
+    assert "0.40 s more because its order of the same calls ends later" in reason_of(row, unlucky)
+    assert "0.10 s more for the calls" in reason_of(row, unlucky)
     assert "1 × 429, medproc 0" in reason_of(row, slower)
     assert "60 SQL statements" in reason_of(row, dearer)
 
