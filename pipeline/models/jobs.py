@@ -127,6 +127,12 @@ class Job(models.Model):
                 name="idx_job_queue_incident",
                 condition=Q(incident__isnull=False),
             ),
+            # For the release of jobs whose pause has ended.
+            models.Index(
+                fields=["pause", "created_at"],
+                name="idx_job_queue_pause",
+                condition=Q(pause__isnull=False),
+            ),
             # For the claim: jobs that hung, which run one at a time.
             models.Index(
                 fields=["current_step"],

@@ -3,12 +3,15 @@
 The row is the truth. Expired leases come first, also without Redis; a later tick then sends the
 wake-ups. A worker that sees its horse die expires the lease at once (`leases.expire_leases`). Then
 the wake-ups are matched with the waiting rows. A tick leaves no state and no lock behind.
+
+A tick costs the same for any number of waiting rows, because a wake-up is for a pass and not for a
+row: while a pass has as many wake-ups as one tick can send, no row of the pass needs another one.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -35,8 +38,8 @@ WAKE_GRACE_S = 5.0
 """The wake-up of a row that is claimable for a shorter time is still on its way."""
 WAKE_LIMIT = 1_000
 """Wake-ups per tick."""
-ROWS_LIMIT = 20_000
-"""Waiting rows that one tick reads, oldest first."""
+ROWS_LIMIT = rq_registries.LOOK_LIMIT
+"""Waiting rows of each pass that one tick reads: as many as entries of its queue."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +98,29 @@ class _PendingJob:
         return entry_id(self.job_id, self.step, self.dispatch_no)
 
 
-# The oldest waiting rows, up to the limit. updated_at counts too: a row that was changed a moment
-# ago has its wake-up on the way.
+# The first waiting rows of each pass, in the order of the claim: its index serves this order, so
+# that the rows beyond the limit and the ended jobs are not touched. updated_at counts too: a row
+# that was changed a moment ago has its wake-up on the way.
 _WAITING = """
-SELECT id, current_step, dispatch_no,
-  greatest(available_at, updated_at) <= clock_timestamp() - make_interval(secs => %(grace)s)
-FROM job_queue WHERE status = 'pending' AND available_at <= clock_timestamp()
-ORDER BY created_at, id LIMIT %(limit)s
+SELECT w.id, w.current_step, w.dispatch_no,
+  greatest(w.available_at, w.updated_at) <= clock_timestamp() - make_interval(secs => %(grace)s)
+FROM unnest(%(steps)s::text[]) AS s (step), LATERAL (
+  SELECT id, current_step, dispatch_no, available_at, updated_at, created_at FROM job_queue
+  WHERE status = 'pending' AND current_step = s.step AND available_at <= clock_timestamp()
+  ORDER BY size_class, priority DESC, available_at LIMIT %(limit)s
+) w
+ORDER BY w.created_at, w.id
+"""
+
+
+_CROWDED = """
+SELECT s.step FROM unnest(%(steps)s::text[]) AS s (step), LATERAL (
+  SELECT count(*) AS rows FROM (
+    SELECT FROM job_queue
+    WHERE status = 'pending' AND current_step = s.step AND available_at <= clock_timestamp()
+    ORDER BY size_class, priority DESC, available_at LIMIT %(limit)s
+  ) first
+) found WHERE found.rows >= %(limit)s
 """
 
 
@@ -133,18 +152,22 @@ def match_wakeups() -> ReconcilerTick:
     """Wake waiting jobs without a wake-up, and remove wake-ups without a job; oldest first.
 
     A wake-up is for a pass, not for a row. So only the numbers per pass have to match: a job that
-    merely waits never gets a second wake-up.
+    merely waits never gets a second wake-up. After a tick, each pass has as many wake-ups as rows,
+    or at least `ROWS_LIMIT`. So the wake-ups of a pass never run out while rows wait.
     """
     try:
         seen = rq_registries.look()
-        rows = _waiting()
+        crowded = _crowded(q for q, waiting in seen.items() if len(waiting.entries) >= ROWS_LIMIT)
+        rows = _waiting(seen.keys() - crowded)
         wake: list[_PendingJob] = []
         surplus: dict[str, int] = {}
         for queue, waiting in seen.items():
+            if queue in crowded:
+                continue
             of_queue = [row for row in rows if row.step == queue]
             lacking = _lacking(of_queue, waiting)
             wake += lacking
-            if len(waiting.entries) > len(of_queue) and len(rows) < ROWS_LIMIT:
+            if len(waiting.entries) > len(of_queue) and len(of_queue) < ROWS_LIMIT:
                 surplus[queue] = len(of_queue)
         removed = rq_registries.remove({q: w.broken for q, w in seen.items() if w.broken})
         removed += _remove_surplus(surplus, seen, rows)
@@ -158,14 +181,34 @@ def match_wakeups() -> ReconcilerTick:
     return ReconcilerTick(woken=woken, removed=removed, cleaned=cleaned)
 
 
-def _waiting() -> list[_PendingJob]:
+def _crowded(full: Iterable[str]) -> frozenset[str]:
+    """Return the passes, among those with a full queue, that have as many waiting rows.
+
+    Such a pass lacks no wake-up and has none to spare, so its rows are not read.
+    """
+    steps = list(full)
+    if not steps:
+        return frozenset()
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, {"grace": scaled(WAKE_GRACE_S), "limit": ROWS_LIMIT})
+        cursor.execute(_CROWDED, {"steps": steps, "limit": ROWS_LIMIT})
+        return frozenset(step for (step,) in cursor.fetchall())
+
+
+def _waiting(queues: Iterable[str]) -> list[_PendingJob]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _WAITING,
+            {"grace": scaled(WAKE_GRACE_S), "limit": ROWS_LIMIT, "steps": list(queues)},
+        )
         return [_PendingJob(*row) for row in cursor.fetchall()]
 
 
 def _lacking(rows: Sequence[_PendingJob], waiting: Waiting) -> list[_PendingJob]:
-    """Return the rows to wake: as many as wake-ups are missing, the oldest rows without one."""
+    """Return the rows to wake: as many as wake-ups are missing, the oldest rows without one.
+
+    Entries beyond those that were read count as wake-ups. If they are broken, workers drop them at
+    once, and the next tick sees a short queue.
+    """
     entries = set(waiting.entries)
     young = sum(row.entry in entries for row in rows if not row.is_old)
     old = [row for row in rows if row.is_old]

@@ -27,8 +27,10 @@ from pipeline.queueing.queues import (
     producer,
 )
 
-LOOK_LIMIT = 20_000
-"""Entries of a queue that one read covers, from its front."""
+LOOK_LIMIT = 1_000
+"""Entries of a queue that one read covers, from its front. The other entries are only counted."""
+FORGET_LIMIT = 20_000
+"""Entries of a queue among which those of an erased job are searched."""
 CLEAN_LIMIT = 1_000
 """Entries of a registry that one clean-up covers."""
 _SCAN = 1_000
@@ -48,7 +50,7 @@ class Waiting:
     """Ids in the queue whose entry is gone from Redis; they wake no worker."""
 
 
-def look(queues: Iterable[str] = QUEUES) -> dict[str, Waiting]:
+def look(queues: Iterable[str] = QUEUES, limit: int = LOOK_LIMIT) -> dict[str, Waiting]:
     """Read the entries of each queue, in one round trip."""
     names = list(queues)
     with producer().pipeline(transaction=False) as pipe:
@@ -56,7 +58,7 @@ def look(queues: Iterable[str] = QUEUES) -> dict[str, Waiting]:
             key = _queue_key(name)
             pipe.llen(key)
             # In the order of the list; each id comes with a field of its hash, or None without one.
-            pipe.sort(key, start=0, num=LOOK_LIMIT, by="nosort", get=["#", _job_key("*->origin")])
+            pipe.sort(key, start=0, num=limit, by="nosort", get=["#", _job_key("*->origin")])
         answers = pipe.execute()
     found: dict[str, Waiting] = {}
     for name, count, flat in zip(names, answers[::2], answers[1::2], strict=True):
@@ -93,7 +95,7 @@ def forget(job_ids: Iterable[UUID]) -> None:
         # A queue can name an entry whose hash is gone.
         waiting = [
             (name, entry)
-            for name, found in look().items()
+            for name, found in look(limit=FORGET_LIMIT).items()
             for entry in (*found.entries, *found.broken)
             if entry.startswith(f"{job_id}-")
         ]

@@ -94,14 +94,43 @@ UPDATE job_queue j SET status = 'pending', dispatch_no = j.dispatch_no + 1,
 FROM due WHERE j.id = due.id AND j.status = 'parked'
 RETURNING j.id, j.current_step, j.dispatch_no
 """
-# The NOT EXISTS conditions also release jobs that a worker parked just after their incident or
-# pause had ended; no later event would release these jobs.
-_IS_DUE = """(
+# The conditions on incidents and pauses also release jobs that a worker parked just after their
+# incident or pause had ended; no later event would release these jobs.
+_HOLD_IS_OVER = """(
   p.parked_until <= clock_timestamp()
   OR (p.incident_id IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM incidents i WHERE i.id = p.incident_id AND i.state = 'open'))
   OR (p.pause_id IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM pauses h WHERE h.id = p.pause_id AND h.ended_at IS NULL)))"""
+
+
+# The incidents, or the pauses, that jobs name: each is found by one step in the index, however many
+# jobs name it. So the jobs of a hold that lasts are not read.
+def _named(column: str) -> str:
+    return f"""named_{column} AS (
+      (SELECT {column} AS id FROM job_queue WHERE {column} IS NOT NULL ORDER BY {column} LIMIT 1)
+      UNION ALL
+      SELECT (SELECT j.{column} FROM job_queue j WHERE j.{column} > n.id ORDER BY 1 LIMIT 1)
+      FROM named_{column} n WHERE n.id IS NOT NULL
+    )"""  # noqa: S608 - constants of ours
+
+
+def _of_ended(column: str, is_open: str) -> str:
+    return f"""SELECT j.id FROM named_{column} n, LATERAL (
+      SELECT id FROM job_queue
+      WHERE {column} = n.id AND status = 'parked' ORDER BY created_at LIMIT %(limit)s
+    ) j WHERE NOT EXISTS ({is_open})"""  # noqa: S608 - constants of ours
+
+
+# A subquery for the time, because an index can serve its value, but not a call of the clock.
+_IS_DUE = f"""p.id = ANY(ARRAY(
+    WITH RECURSIVE {_named("incident_id")}, {_named("pause_id")}
+    SELECT id FROM job_queue WHERE status = 'parked' AND parked_until <= (SELECT clock_timestamp())
+    UNION ALL
+    {_of_ended("incident_id", "SELECT 1 FROM incidents WHERE id = n.id AND state = 'open'")}
+    UNION ALL
+    {_of_ended("pause_id", "SELECT 1 FROM pauses WHERE id = n.id AND ended_at IS NULL")}
+  )) AND {_HOLD_IS_OVER}"""  # noqa: S608 - constants of ours
 
 
 def hold_on(cursor: CursorWrapper, step: Step, serving: ProviderModel | None) -> Hold | None:

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from pipeline.ratelimit.sliding_p99 import SlidingP99
 
 
-@given(
-    st.lists(st.floats(0, 10), min_size=1, max_size=300), st.sampled_from([1, 2, 3, 100, 150])
-)
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=300), st.sampled_from([1, 2, 3, 100, 150]))
 def test_it_is_the_p99_of_the_latest_values(values: list[float], size: int) -> None:
     sliding = SlidingP99(size)
 
