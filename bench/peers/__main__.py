@@ -1,6 +1,6 @@
 """medproc and its peers in one run: same prompts, same schema, same latencies and faults.
 
-Run `python -m bench.peers`; 10 min, on its own PostgreSQL, Valkey and emulator. `pip install
+Run `python -m bench.peers`; 15 min, on its own PostgreSQL, Valkey and emulator. `pip install
 --require-hashes --no-deps -r requirements-peers.lock` adds the peers that are libraries. Exits 1 if
 an item is not answered exactly once, or if medproc draws a 429.
 """
