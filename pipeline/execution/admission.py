@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
@@ -160,36 +160,54 @@ class StepAdmission:
 
     def ask(self, key: SplitKey, tokens: int, prompt_version: str) -> AdmissionWait | None:
         """Ask for the start of a call: None to go, else how long to wait. May set `stop_cause`."""
+        return self.ask_many([(key, tokens)], prompt_version)[1]
+
+    def ask_many(
+        self, calls: Sequence[tuple[SplitKey, int]], prompt_version: str
+    ) -> tuple[int, AdmissionWait | None]:
+        """Ask for the starts of calls with their tokens, in one question to the limiter.
+
+        Returns how many of them start, in their order, and how long the next one must wait. May
+        set `stop_cause`.
+        """
         self.outage_since = None
         if self.limiter is None:
-            return None
-        answer = self.limiter.admit(
-            Ask(
-                job=str(self._lease.job_id),
-                item=_item(key),
-                tokens=tokens,
-                # An estimate misses different things in text and in pages, so each has its own
-                # correction.
-                prompt_version=f"{self._lease.step.value}-{prompt_version}-{settings.PASS_INPUT}",
-            ),
-            self._standing,
-        )
-        if isinstance(answer, Later):
-            self._note(answer.outage_since)
-            if answer.why in _STOPPED:
-                step = self._park_or_wait(answer.why, answer.seconds)
-                if step is _StoppedStep.LIFTED_HOLD:
-                    return AdmissionWait(seconds=scaled(REASK_S), why=answer.why)
-            if answer.why is Why.COOLDOWN and answer.seconds > scaled(PARK_AFTER_S):
-                self._park_for_cooldown(answer.seconds)
-            longest_s = math.inf if self.must_park else scaled(LONGEST_HOLD_S)
-            return AdmissionWait(seconds=min(answer.seconds, longest_s), why=answer.why)
-        self._tickets[key] = answer.ticket
-        self._starts.add(answer.ticket)
-        if not answer.ticket.is_probe:
+            return len(calls), None
+        job = str(self._lease.job_id)
+        # An estimate misses different things in text and in pages, so each has its own correction.
+        version = f"{self._lease.step.value}-{prompt_version}-{settings.PASS_INPUT}"
+        asks = [
+            Ask(job=job, item=_item(key), tokens=tokens, prompt_version=version)
+            for key, tokens in calls
+        ]
+        started, wait = 0, None
+        for (key, _), answer in zip(
+            calls, self.limiter.admit_many(asks, self._standing), strict=False
+        ):
+            if isinstance(answer, Later):
+                wait = self._wait_of(answer)
+            else:
+                self._begin(key, answer.ticket)
+                started += 1
+        return started, wait
+
+    def _begin(self, key: SplitKey, ticket: Ticket) -> None:
+        self._tickets[key] = ticket
+        self._starts.add(ticket)
+        if not ticket.is_probe:
             self._stopped_since = None
         self._limited.discard(key)
-        return None
+
+    def _wait_of(self, answer: Later) -> AdmissionWait:
+        self._note(answer.outage_since)
+        if answer.why in _STOPPED:
+            step = self._park_or_wait(answer.why, answer.seconds)
+            if step is _StoppedStep.LIFTED_HOLD:
+                return AdmissionWait(seconds=scaled(REASK_S), why=answer.why)
+        if answer.why is Why.COOLDOWN and answer.seconds > scaled(PARK_AFTER_S):
+            self._park_for_cooldown(answer.seconds)
+        longest_s = math.inf if self.must_park else scaled(LONGEST_HOLD_S)
+        return AdmissionWait(seconds=min(answer.seconds, longest_s), why=answer.why)
 
     def sent(self, key: SplitKey) -> None:
         """Note that a call goes out now. Runs in the call thread."""
@@ -218,6 +236,11 @@ class StepAdmission:
         """Report an accepted reply with the input tokens that it has cost."""
         self._stopped_since = None
         self._report(key, Outcome.success(details.input_tokens or None))
+
+    def flush(self) -> None:
+        """Report the outcomes that still wait for the next ask."""
+        if self.limiter is not None:
+            self.limiter.flush()
 
     def cut(self, key: SplitKey) -> None:
         """Report a call that was given up when its step stopped."""

@@ -319,6 +319,8 @@ class _EmbeddingRun:
                 self._add_late(event)
             case fanout.Failed():
                 self._admission.ended(event.key)
+            case fanout.Tick():
+                self._admission.flush()
             case fanout.Returned() if event.call_no is not None:
                 self._admission.cut(event.key)
                 began = self._began.get(event.call_no, time.monotonic())

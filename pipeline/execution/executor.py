@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from threading import Event as Cancel
 from typing import Generic
@@ -151,7 +151,7 @@ class StepExecutor(Generic[W]):
             call=self._call,
             decide=self._policy.decide,
             groups=self._work.groups,
-            admit=self._admit,
+            admit_many=self._admit_many,
             limits=limits,
             deadline=self._deadline,
         ) as fan_out:
@@ -234,10 +234,12 @@ class StepExecutor(Generic[W]):
             is_out_of_time=True,
         )
 
-    def _admit(self, item: CallItem, now: float) -> float | fanout.Park | None:
+    def _admit_many(
+        self, items: Sequence[CallItem], now: float
+    ) -> tuple[int, float | fanout.Park | None]:
         # A machine that has slept does not know that another worker has claimed the job.
         self._heartbeat.renew_when_overdue()
-        return self._policy.admit(item, now)
+        return self._policy.admit_many(items, now)
 
     def _call(
         self, item: CallItem, attempt: int, cancel: Cancel
@@ -317,6 +319,8 @@ class StepExecutor(Generic[W]):
                     self._call_log.cut(split, event.call_no, self._writer.flush)
             case fanout.GroupSettled():
                 self._writer.settle(event.group)
+            case fanout.Tick():
+                self._admission.flush()
             case _:
                 return
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from hashlib import sha256
 from typing import Generic, TypeAlias
 
@@ -83,18 +83,27 @@ class StepPolicy(Generic[W]):
             attempts=self._budget.attempts(split),
         )
 
-    def admit(self, item: CallItem, now: float) -> float | fanout.Park | None:
-        """Ask for a start: None to go, the seconds until the next ask, or the end of the run."""
+    def admit_many(
+        self, items: Sequence[CallItem], now: float
+    ) -> tuple[int, float | fanout.Park | None]:
+        """Ask for starts; return how many items start, and why the next item does not.
+
+        The reason is the seconds until the next ask, the end of the run, or None if all start.
+        """
         if self.waits.is_refused:
             self._deadline.leave_out_until(now)
-        wait = self._admission.ask(item.key, int(item.size), PROMPT_VERSION)
+        sizes = [(item.key, int(item.size)) for item in items]
+        started, wait = self._admission.ask_many(sizes, PROMPT_VERSION)
         self._refund_open_outage()
-        self.waits.ask(None if wait is None else wait.why, now)
+        if started:
+            self.waits.ask(None, now)
         if wait is None:
-            return None
+            return started, None
+        self.waits.ask(wait.why, now)
         if wait.is_left_out:
             self._deadline.leave_out(wait.seconds, now=now)
-        return fanout.Park(reason=PARKED) if self._admission.must_park else wait.seconds
+        parks = self._admission.must_park
+        return started, fanout.Park(reason=PARKED) if parks else wait.seconds
 
     def decide(
         self, item: CallItem, _attempt: int, error: BaseException, now: float

@@ -111,7 +111,11 @@ local function feed_breaker(kind, started_at)
   if kind == 'failed' then
     redis.call('HSETNX', OUTCOMES, prefix .. ' first', string.format('%.6f', now))
   end
-  redis.call('HINCRBY', OUTCOMES, prefix .. ' ' .. kind, 1)
+  local is_new = redis.call('HINCRBY', OUTCOMES, prefix .. ' ' .. kind, 1) == 1
+  -- A success trips nothing. The first success of a part drops the parts that have left the window.
+  if kind == 'ok' and not is_new then
+    return
+  end
   local kept = redis.call('HGETALL', OUTCOMES)
   local failures, calls, first_failure, recent_failures, recent_calls = 0, 0, now, 0, 0
   for i = 1, #kept, 2 do
@@ -128,6 +132,9 @@ local function feed_breaker(kind, started_at)
         recent_failures, recent_calls = recent_failures + failed, recent_calls + value
       end
     end
+  end
+  if kind == 'ok' then
+    return
   end
   if (is_down(failures, calls) or is_down(recent_failures, recent_calls)) and has_latest_failed()
     or fails_in_row() then

@@ -8,11 +8,9 @@ local limit (see `fallback`).
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
@@ -30,6 +28,7 @@ from pipeline.ratelimit.parameters import ScriptParameters
 from pipeline.ratelimit.past_calls import bookings
 from pipeline.ratelimit.quota_reset import resets_at
 from pipeline.ratelimit.scripts import Scripts, keys_of
+from pipeline.ratelimit.sliding_p99 import SlidingP99
 from pipeline.ratelimit.state import moment_of, state_of
 from pipeline.ratelimit.transport import Argument, Wire
 from pipeline.ratelimit.types import (
@@ -53,6 +52,8 @@ REDIS_TIMEOUT_S = 0.5
 """The longest wait for a reply of Redis; after it Redis counts as away."""
 SAMPLES = 500
 """Durations from admission to sending from which the guard's p99 is computed."""
+MOST_NOTED = 16
+"""The most noted outcomes that wait for the next message."""
 GUARD_CAP_S = 5.0
 """The largest guard, so that one stalled process does not close the window for all."""
 
@@ -90,12 +91,16 @@ class RateLimiter:
         self._keys = keys_of(provider, model)
         self._wire = Wire(client, self._keys)
         self._fallback = Fallback(provider, quota, tuning, clock)
-        self._send_delays: deque[float] = deque(maxlen=SAMPLES)
+        self._send_delays = SlidingP99(SAMPLES)
         self._guard_s = tuning.guard_s
         # Several call threads add to `_send_delays` at once.
         self._lock = threading.Lock()
+        self._noted: list[tuple[str | float, ...]] = []
+        """Outcomes that the next message to Redis reports."""
         self._moved: dict[str, str] = {}
         """The new bucket of each late call, by ticket."""
+        self._ticket_prefix, self._tickets = uuid.uuid4().hex, 0
+        """Ids of tickets: a random prefix and a number, which are unique in the cluster."""
         self._in_line: str | None = None
         """The job that was told to wait, and that has not started a call since."""
 
@@ -123,64 +128,90 @@ class RateLimiter:
         )
 
     def admit(self, ask: Ask, standing: Callable[[], Standing | None] | None = None) -> Admission:
-        """Ask for the start of one call; if Redis was emptied, first restore holds and window.
+        """Ask for the start of one call."""
+        return self.admit_many((ask,), standing)[0]
 
-        `standing` takes the place of the limiter's own.
+    def admit_many(
+        self, asks: Sequence[Ask], standing: Callable[[], Standing | None] | None = None
+    ) -> list[Admission]:
+        """Ask for the starts of calls of one job and prompt version, in one round trip.
+
+        Returns one Go per call that starts, in order, and one Later for the first other call. If
+        Redis was emptied, the ask first restores holds and window. `standing` takes the place of
+        the limiter's own.
         """
         read = standing or self._standing
-        admission = self._admit(ask)
-        if not isinstance(admission, Later) or admission.why is not Why.NEW or read is None:
-            return admission
+        answers = self._admit(asks)
+        first = answers[0]
+        if not isinstance(first, Later) or first.why is not Why.NEW or read is None:
+            return answers
         found = read()
-        if found is None or not self.rearm(found, asked_tokens=ask.tokens):
-            return Later(seconds=AWAY_FOR_S, why=Why.NEW)
-        return self._admit(ask)
+        if found is None or not self.rearm(found, asked_tokens=asks[0].tokens):
+            return [Later(seconds=AWAY_FOR_S, why=Why.NEW)]
+        return self._admit(asks)
 
-    def _admit(self, ask: Ask) -> Admission:
-        ticket_id, asked_at = uuid.uuid4().hex, self._clock()
-
-        def go(**booked: Any) -> Go:
-            return Go(
-                ticket=Ticket(
-                    id=ticket_id,
-                    item=ask.item,
-                    estimate=ask.tokens,
-                    prompt_version=ask.prompt_version,
-                    asked_at=asked_at,
-                    **booked,
-                )
-            )
-
-        reply = self._run(
-            self._scripts.admit,
-            ticket_id,
-            ask.job,
-            ask.item,
-            ask.prompt_version,
-            max(0, ask.tokens),
-            *self._fallback.owed(),
-        )
+    def _admit(self, asks: Sequence[Ask]) -> list[Admission]:
+        asked_at, ids = self._clock(), [self._ticket_id() for _ in asks]
+        calls = [
+            value
+            for ticket_id, ask in zip(ids, asks, strict=True)
+            for value in (ticket_id, ask.item, max(0, ask.tokens))
+        ]
+        job, version = asks[0].job, asks[0].prompt_version
+        reply = self._run(self._scripts.admit, job, version, *self._fallback.owed(), *calls)
         if reply is None:
+            return self._admit_locally(ids, asks, asked_at)
+        starts, generation, epoch = reply[:3]
+        answers: list[Admission] = []
+        for n in range(starts):
+            bucket, tokens, is_probe, is_redistributed = reply[3 + 4 * n : 7 + 4 * n]
+            ticket = _ticket(
+                ids[n],
+                asks[n],
+                asked_at,
+                generation=generation,
+                epoch=epoch,
+                bucket=bucket.decode(),
+                tokens=tokens,
+                is_probe=bool(is_probe),
+                is_redistributed=bool(is_redistributed),
+            )
+            answers.append(Go(ticket=ticket))
+        self._in_line = None
+        if starts < len(asks):
+            self._in_line = job
+            seconds, why, since = reply[3 + 4 * starts :]
+            answers.append(
+                Later(seconds=float(seconds), why=Why(why.decode()), outage_since=moment_of(since))
+            )
+        return answers
+
+    def _admit_locally(
+        self, ids: Sequence[str], asks: Sequence[Ask], asked_at: float
+    ) -> list[Admission]:
+        """Start calls within the small share of this process, while Redis is away."""
+        answers: list[Admission] = []
+        for ticket_id, ask in zip(ids, asks, strict=True):
             wait = self._fallback.wait_s(ask)
             if wait > 0:
-                return Later(seconds=min(wait, AWAY_FOR_S), why=Why.LOCAL)
-            return go(generation=0, epoch=0, bucket="", tokens=ask.tokens, is_local=True)
-        if not reply[0]:
-            self._in_line = ask.job
-            _, seconds, why, since = reply
-            return Later(
-                seconds=float(seconds), why=Why(why.decode()), outage_since=moment_of(since)
+                answers.append(Later(seconds=min(wait, AWAY_FOR_S), why=Why.LOCAL))
+                break
+            ticket = _ticket(
+                ticket_id,
+                ask,
+                asked_at,
+                generation=0,
+                epoch=0,
+                bucket="",
+                tokens=ask.tokens,
+                is_local=True,
             )
-        self._in_line = None
-        _, generation, epoch, bucket, tokens, is_probe, is_redistributed = reply
-        return go(
-            generation=generation,
-            epoch=epoch,
-            bucket=bucket.decode(),
-            tokens=tokens,
-            is_probe=bool(is_probe),
-            is_redistributed=bool(is_redistributed),
-        )
+            answers.append(Go(ticket=ticket))
+        return answers
+
+    def _ticket_id(self) -> str:
+        self._tickets += 1
+        return f"{self._ticket_prefix}{self._tickets}"
 
     def sent(self, ticket: Ticket) -> None:
         """Note that the call goes out now, and adapt the guard to the p99 of these delays.
@@ -190,9 +221,7 @@ class RateLimiter:
         """
         delay = self._clock() - ticket.asked_at
         with self._lock:
-            self._send_delays.append(delay)
-            delays = sorted(self._send_delays)
-        p99 = delays[math.ceil(0.99 * len(delays)) - 1]
+            p99 = self._send_delays.add(delay)
         is_late = delay > self._guard_s and not ticket.is_local
         self._guard_s = min(max(self._tuning.guard_s, p99), GUARD_CAP_S)
         if is_late:
@@ -213,18 +242,30 @@ class RateLimiter:
         )
 
     def note(self, ticket: Ticket, outcome: Outcome) -> None:
-        """Report an outcome from which the caller needs no reply, without waiting for Redis.
+        """Note an outcome from which the caller needs no reply: the next message reports it.
 
         If the connection breaks, the report is lost and the reservation stays booked.
         """
-        if self._run(self._scripts.report, *self._reported(ticket, outcome), waits=False) is None:
+        if self._fallback.holds_redis_back:
             self._fallback.heed(outcome)
+            return
+        with self._lock:
+            self._noted.append(self._reported(ticket, outcome))
+            is_full = len(self._noted) >= MOST_NOTED
+        if is_full or self._fallback.has_started():
+            self.flush()
+
+    def flush(self) -> None:
+        """Report the noted outcomes, without waiting for Redis."""
+        if noted := self._take_noted():
+            self._run(self._scripts.report, *noted, waits=False)
 
     def abandon(self, items: Sequence[str]) -> None:
         """Forget limited items that will not ask again: their job failed or was cancelled.
 
         This is the last message of a step, so it also tells Redis which items started without it.
         """
+        self.flush()
         if items or self._fallback.has_started():
             self._run(self._scripts.control, "abandon", *items)
 
@@ -310,7 +351,10 @@ class RateLimiter:
             return None
         try:
             self._tell_started()
-            reply = self._wire.run(script, self._with_parameters(arguments), waits=waits)
+            run = (script, self._with_parameters(arguments))
+            noted = self._take_noted()
+            runs = [(self._scripts.report, self._with_parameters(noted)), run] if noted else [run]
+            reply = self._wire.run(*runs, waits=waits)
         except redis.RedisError as error:
             self._fallback.lose(error)
             return None
@@ -325,6 +369,14 @@ class RateLimiter:
             sent.append(f"{self._wall():.6f}")
         return sent
 
+    def _take_noted(self) -> list[str | float]:
+        # Each script comes here first, and mostly nothing is noted: look before taking the lock.
+        if not self._noted:
+            return []
+        with self._lock:
+            noted, self._noted = self._noted, []
+        return [value for outcome in noted for value in outcome]
+
     def _tell_started(self) -> None:
         """Tell Redis first which items started without Redis.
 
@@ -334,10 +386,21 @@ class RateLimiter:
         if not items:
             return
         try:
-            self._wire.run(self._scripts.control, self._with_parameters(["started", *items]))
+            self._wire.run((self._scripts.control, self._with_parameters(["started", *items])))
         except redis.RedisError:
             self._fallback.keep_started(items)
             raise
+
+
+def _ticket(ticket_id: str, ask: Ask, asked_at: float, **booked: Any) -> Ticket:
+    return Ticket(
+        id=ticket_id,
+        item=ask.item,
+        estimate=ask.tokens,
+        prompt_version=ask.prompt_version,
+        asked_at=asked_at,
+        **booked,
+    )
 
 
 def limiter_client(url: str) -> redis.Redis:

@@ -36,28 +36,33 @@ class Wire:
         """Commands whose replies are still unread."""
         self._lock = threading.Lock()
 
-    def run(self, script: Script, arguments: Sequence[Argument], *, waits: bool = True) -> Any:
-        """Run a script and return its reply; return True at once if `waits` is False.
+    def run(self, *runs: tuple[Script, Sequence[Argument]], waits: bool = True) -> Any:
+        """Run scripts and return the reply of the last; return True at once if `waits` is False.
 
         Raises RedisError. Without `waits`, an error is raised only if nothing could be sent.
         """
-        command = _packed("EVALSHA", script.sha, *self._keys, *arguments)
+        commands = [
+            (script, _packed("EVALSHA", script.sha, *self._keys, *arguments))
+            for script, arguments in runs
+        ]
         with self._lock:
             try:
-                answer = self._exchange(script, command, waits=waits)
+                answer = self._exchange(commands, waits=waits)
             except redis.ConnectionError:
                 # The server closes idle connections, so try once more on a new connection.
-                answer = self._exchange(script, command, waits=waits)
+                answer = self._exchange(commands, waits=waits)
         if isinstance(answer, redis.ResponseError):
             raise answer
         return answer
 
-    def _exchange(self, script: Script, command: bytes, *, waits: bool) -> Any:
+    def _exchange(self, commands: Sequence[tuple[Script, bytes]], *, waits: bool) -> Any:
         if self._connection is None:
             self._connection = self._pool.get_connection()
         try:
-            self._connection.send_packed_command([command], check_health=False)
-            self._sent.append((script, command))
+            # One piece, because each piece would be sent by itself.
+            packed = b"".join(command for _, command in commands)
+            self._connection.send_packed_command([packed], check_health=False)
+            self._sent += commands
             if not waits and len(self._sent) < MOST_OWED:
                 return True
             return self._last_answer()

@@ -110,7 +110,11 @@ class RecordedLimiter:
 
     log: EventLog
 
-    def admit(self, ask: Ask, standing: object) -> Go | Later:
+    def admit_many(self, asks: Sequence[Ask], standing: object) -> list[Go | Later]:
+        (ask,) = asks
+        return [self.admit(ask)]
+
+    def admit(self, ask: Ask) -> Go | Later:
         answer = self.log.ask("limiter.admit", item=ask.item, tokens=ask.tokens)
         if not answer["go"]:
             return Later(
@@ -139,6 +143,9 @@ class RecordedLimiter:
 
     def note(self, ticket: Ticket, outcome: Outcome) -> None:
         self.log.ask("limiter.note", item=ticket.item, **self._outcome(outcome))
+
+    def flush(self) -> None:
+        """Report nothing; the recorded executor sent each outcome by itself."""
 
     def abandon(self, items: Sequence[str]) -> None:
         self.log.ask("limiter.abandon", items=items)
@@ -245,7 +252,7 @@ class RecordedFanOut:
         *,
         call: Any,
         decide: Callable[..., Any],
-        admit: Callable[..., Any],
+        admit_many: Callable[..., Any],
         groups: Sequence[Hashable],
         limits: fanout.Limits,
         deadline: StepDeadline,
@@ -260,7 +267,7 @@ class RecordedFanOut:
             groups=[str(group) for group in groups],
             limits=known,
         )
-        self._decide, self._admit = decide, admit
+        self._decide, self._admit_many = decide, admit_many
         self._scheduler: Scheduler[SplitKey, Hashable, AcceptedReply] = Scheduler(
             items,
             self._decided,
@@ -337,7 +344,8 @@ class RecordedFanOut:
         return decision
 
     def _admitted(self, item: Any, now: float) -> Any:
-        answer = self._admit(item, now)
+        # The recorded executor asked about one item at a time.
+        _, answer = self._admit_many([item], now)
         parks = isinstance(answer, fanout.Park)
         hold_s = self.log.next.get("hold_s") if parks else answer
         self.log.expect("out", "admit", key=key_entry(item.key), hold_s=hold_s, parks=parks)

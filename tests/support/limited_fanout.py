@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
 
@@ -61,13 +61,16 @@ class LimitedRun:
         self._answer(ticket)
         return item.key
 
-    def admit(self, item: Item[str, str], now: float) -> float | None:
-        """Ask the rate limiter for the first waiting item."""
-        admission = self.limiter.admit(Ask(job=self._job, item=item.key, tokens=100))
-        if isinstance(admission, Later):
-            return admission.seconds
-        self._tickets[item.key] = admission.ticket
-        return None
+    def admit_many(self, items: Sequence[Item[str, str]], now: float) -> tuple[int, float | None]:
+        """Ask the rate limiter for the first waiting items."""
+        started = 0
+        asks = [Ask(job=self._job, item=item.key, tokens=100) for item in items]
+        for item, admission in zip(items, self.limiter.admit_many(asks), strict=False):
+            if isinstance(admission, Later):
+                return started, admission.seconds
+            self._tickets[item.key] = admission.ticket
+            started += 1
+        return started, None
 
     def decide(
         self, item: Item[str, str], attempt: int, error: BaseException, now: float
@@ -113,7 +116,7 @@ def simulated_run(
             [Item(key=key, group=key, size=1) for key in keys],
             call=run.call,
             decide=run.decide,
-            admit=run.admit,
+            admit_many=run.admit_many,
             limits=Limits(groups=1000, calls=calls, call_deadline_s=1e9, tick_s=1000),
             clock=clock,
             executor=partial(SimulatedExecutor, latency=lambda item, attempt: 1.0),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,17 +56,17 @@ class WatchedRun(LimitedRun):
         self.local_starts = 0
         self._client = client
 
-    def admit(self, item: Item[str, str], now: float) -> float | None:
-        """Ask, and record the moment from which the ticket's lease counts."""
-        wait = super().admit(item, now)
-        if wait is None:
+    def admit_many(self, items: Sequence[Item[str, str]], now: float) -> tuple[int, float | None]:
+        """Ask, and record the moment from which the leases of the tickets count."""
+        started, wait = super().admit_many(items, now)
+        for item in items[:started]:
             ticket = self._tickets[item.key]
             self.local_starts += ticket.is_local
             with suppress(redis.RedisError):
                 ends = self._client.zscore(LEASES, ticket.id)
                 if isinstance(ends, float):
                     self.starts.append((ticket.generation, ends - Tuning().lease_s))
-        return wait
+        return started, wait
 
     def decide(
         self, item: Item[str, str], attempt: int, error: BaseException, now: float
@@ -96,7 +97,7 @@ def play(run: LimitedRun, keys: list[str], calls: int) -> None:
             [Item(key=key, group=key, size=1) for key in keys],
             call=run.call,
             decide=run.decide,
-            admit=run.admit,
+            admit_many=run.admit_many,
             limits=Limits(groups=1000, calls=calls, call_deadline_s=600),
         )
     )
@@ -145,15 +146,19 @@ def closed_until_frozen(url: str, job: str, keys: list[str], folder: Path) -> Ru
     client = limiter_client(url)
 
     def answer(ticket: Ticket) -> None:
-        if not (folder / "frozen").exists():
+        # Otherwise the calls in flight could end the step before a call starts without Redis.
+        has_started = ticket.is_local or (folder / job).exists()
+        if not (has_started and (folder / "frozen").exists()):
             raise CallError(code=ErrorCode.RATE_LIMIT)
 
     class Noting(WatchedRun):
-        def admit(self, item: Item[str, str], now: float) -> float | None:
-            wait = super().admit(item, now)
+        def admit_many(
+            self, items: Sequence[Item[str, str]], now: float
+        ) -> tuple[int, float | None]:
+            answer = super().admit_many(items, now)
             if self.local_starts and not (folder / job).exists():
                 (folder / job).touch()
-            return wait
+            return answer
 
     tuning = Tuning(cooldown_base_s=0.5, cooldown_cap_s=0.5, ramp_step_s=0.05)
     # Without Redis, a process uses a part of this quota: twenty starts a second.

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import redis
 
 from pipeline.core.errors import ErrorCode
+from pipeline.execution.fanout.scheduler import MOST_AT_ONCE
 from pipeline.ratelimit import (
     Ask,
     Go,
@@ -193,22 +194,30 @@ class SimulatedWorker:
         if not self.waiting or self.in_flight >= self.slots:
             return
         simulation = self._simulation
-        item, tokens = self.waiting[0]
-        answer = self.limiter.admit(ask(self.job, item, self._estimate(tokens)))
-        if isinstance(answer, Later):
-            # A real process asks a little later than the moment in the answer.
-            self._ask_at(simulation.now + answer.seconds + 0.002 * self._random.random())
-            return
-        self.waiting.popleft()
+        # Like the fan-out: all free slots ask together.
+        free = min(self.slots - self.in_flight, len(self.waiting), MOST_AT_ONCE)
+        asks = [
+            ask(self.job, item, self._estimate(tokens))
+            for item, tokens in itertools.islice(self.waiting, free)
+        ]
+        for answer in self.limiter.admit_many(asks):
+            if isinstance(answer, Later):
+                # A real process asks a little later than the moment in the answer.
+                self._ask_at(simulation.now + answer.seconds + 0.002 * self._random.random())
+                return
+            self._begin(answer.ticket)
+        self._ask_at(simulation.now + 0.001)
+
+    def _begin(self, ticket: Ticket) -> None:
+        simulation = self._simulation
+        item, tokens = self.waiting.popleft()
         self.in_flight += 1
         waited = simulation.now - self._free_since
         self.starts.append(Start(simulation.now, self.job, item, waited))
         self._free_since = simulation.now
         arrives = simulation.now + 0.1 * self._random.random()
         ends = arrives + self._latency_s * (0.5 + self._random.random())
-        ticket = answer.ticket
         simulation.at(arrives, lambda: self._arrive(ticket, item, tokens, ends))
-        self._ask_at(simulation.now + 0.001)
 
     def _arrive(self, ticket: Ticket, item: str, tokens: int, ends: float) -> None:
         outcome = self._answer(self._simulation.now, tokens)

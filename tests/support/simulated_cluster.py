@@ -233,7 +233,7 @@ class SimulatedHost:
             [policy.item(split) for split in splits.open],
             call=lambda item, attempt, cancel: gate.sent(item.key),
             decide=policy.decide,
-            admit=policy.admit,
+            admit_many=policy.admit_many,
             limits=Limits(
                 calls=slots_of(provider),
                 call_deadline_s=scaled(settings.CALL_DEADLINE_S),

@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.core.deadline import StepDeadline
 from pipeline.execution.fanout import (
     Admit,
+    AdmitMany,
     Decision,
     Event,
     Executor,
@@ -36,6 +37,7 @@ class SimulatedRun:
         lambda item, attempt, error, now: Retry(delay_s=1, spends_attempt=True)
     )
     admit: Admit[str, str] | None = None
+    admit_many: AdmitMany[str, str] | None = None
     groups: Iterable[str] = ()
     sizes: Mapping[str, float] = field(default_factory=dict)
     stop_at: tuple[float, str] | None = None
@@ -76,6 +78,7 @@ class SimulatedRun:
             limits=self.limits,
             groups=self.groups,
             admit=self.admit,
+            admit_many=self.admit_many,
             deadline=self.deadline,
             clock=clock,
             executor=executor,

@@ -7,7 +7,7 @@ limit. `Observer` derives from the events which items are ready, open and in fli
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.execution.fanout import (
+    AdmitMany,
     AttemptFailed,
     CallTimedOut,
     Decision,
@@ -224,6 +225,7 @@ class Play:
     limits: Limits
     stop_at: float | None = None
     admit: Callable[[Item[Key, int], float], float | None] | None = None
+    admit_many: AdmitMany[Key, int] | None = None
     owner_takes_s: float = 0.0
     events: list[AnyEvent] = field(default_factory=list)
 
@@ -257,6 +259,7 @@ class Play:
             limits=self.limits,
             groups=range(len(self.plan.groups)),
             admit=self.admit,
+            admit_many=self.admit_many,
             clock=clock,
             executor=executor,
         )
@@ -405,3 +408,33 @@ def test_nothing_starts_while_the_limiter_is_shut_and_all_ends_well(
         ends |= expected(plan, item.key)
     assert outcomes(play) == ends
     assert answers.count(True) == len(play.of(Started)), "one admission for one start"
+
+
+@given(
+    plan=plans(calls),
+    limits=limits_of,
+    holds=st.lists(st.sampled_from([None, None, None, 0.0, 0.5]), min_size=1, max_size=40),
+)
+def test_items_that_are_admitted_together_start_like_items_that_are_admitted_one_by_one(
+    plan: RunPlan, limits: Limits, holds: list[float | None]
+) -> None:
+    def one_by_one() -> Callable[[Item[Key, int], float], float | None]:
+        left = [*holds, *holds]
+        return lambda item, now: left.pop() if left else None
+
+    def together() -> AdmitMany[Key, int]:
+        admit = one_by_one()
+
+        def admit_many(items: Sequence[Item[Key, int]], now: float) -> tuple[int, float | None]:
+            for number, item in enumerate(items):
+                if (hold := admit(item, now)) is not None:
+                    return number, hold
+            return len(items), None
+
+        return admit_many
+
+    alone = Play(plan, limits, admit=one_by_one()).run(observer_of(plan, limits))
+    joined = Play(plan, limits, admit_many=together()).run(observer_of(plan, limits))
+
+    # Two equal errors are not the same object.
+    assert repr(joined.events) == repr(alone.events)

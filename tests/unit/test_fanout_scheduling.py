@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from pipeline.core.deadline import StepDeadline
@@ -267,6 +269,36 @@ def test_a_limiter_that_says_park_ends_an_idle_run_at_once() -> None:
         Returned(key="b0", call_no=None),
     ]
     assert run.log[-1] == (0, Stopped(reason="parked", returned=2))
+
+
+def test_calls_that_were_admitted_before_a_park_still_run() -> None:
+    run = SimulatedRun(
+        {"a0": [(1.0, None)], "b0": [(1.0, None)], "c0": [(1.0, None)]},
+        admit_many=lambda items, now: (2, Park(reason="parked")),
+    ).play()
+
+    assert [event.key for event in run.of(Succeeded)] == ["a0", "b0"]
+    assert run.of(Returned) == [Returned(key="c0", call_no=None)]
+    assert run.log[-1] == (1, Stopped(reason="parked", returned=1))
+
+
+def test_a_question_is_about_as_many_items_as_there_are_free_slots_and_fewer_after_a_refusal() -> (
+    None
+):
+    asked: list[tuple[float, int]] = []
+
+    def admit_many(items: Sequence[Item[str, str]], now: float) -> tuple[int, float | None]:
+        asked.append((now, len(items)))
+        return (0, 1.0) if now == 1 else (len(items), None)
+
+    SimulatedRun(
+        {f"a{n}": [(1.0, None)] for n in range(12)},
+        limits=Limits(calls=4, tick_s=1000),
+        admit_many=admit_many,
+    ).play()
+
+    # After the refusal at 1 s, one item asks, then two, then as many as are free.
+    assert asked == [(0, 4), (1, 4), (2, 1), (2, 2), (2, 1), (3, 2), (3, 2)]
 
 
 def test_a_limiter_that_says_wait_holds_neither_a_slot_nor_a_place() -> None:

@@ -32,7 +32,7 @@ from pipeline.execution.fanout.events import (
     Succeeded,
     Tick,
 )
-from pipeline.execution.fanout.scheduler import Admit, Call, Decide
+from pipeline.execution.fanout.scheduler import Admit, AdmitMany, Call, Decide
 from pipeline.execution.fanout.thread_pool import (
     CallFunction,
     CallResult,
@@ -45,6 +45,7 @@ from pipeline.execution.fanout.thread_pool import (
 __all__ = [
     "DEADLINE",
     "Admit",
+    "AdmitMany",
     "AttemptFailed",
     "Call",
     "CallFunction",

@@ -12,7 +12,7 @@ from typing import Generic, Self, cast
 
 from pipeline.core.deadline import StepDeadline
 from pipeline.execution.fanout.events import Event, Finished, G, Item, K, Limits, R, Stopped
-from pipeline.execution.fanout.scheduler import Admit, Decide, Scheduler
+from pipeline.execution.fanout.scheduler import Admit, AdmitMany, Decide, Scheduler
 from pipeline.execution.fanout.thread_pool import (
     Answered,
     CallFunction,
@@ -33,8 +33,10 @@ class FanOut(Generic[K, G, R]):
        A call that returns `Unchecked` hands back its slot before its thread checks the reply.
     3. `decide(item, attempt, error, now)` and `admit(item, now)` run in the consumer's thread; what
        they raise leaves `events()`. `admit` returns None to start, or the seconds after which to
-       ask again. It is asked about the first ready item only, right before the start.
-    4. `admit` may also return Park: the run then drains, as by `stop`.
+       ask again. It is asked about the first ready item only, right before the start. `admit_many`
+       in its place is asked about as many ready items as there are free slots: it returns how many
+       of them start, and what `admit` would return for the next one.
+    4. Both may also return Park: the run then drains, as by `stop`.
     5. After the soft end of `deadline` nothing is begun, and the run stops with the reason
        `DEADLINE`; at its hard end the calls in flight are given up.
     6. `groups` gives the order of groups, also of groups without items, which settle at once.
@@ -50,6 +52,7 @@ class FanOut(Generic[K, G, R]):
         limits: Limits | None = None,
         groups: Iterable[G] = (),
         admit: Admit[K, G] | None = None,
+        admit_many: AdmitMany[K, G] | None = None,
         deadline: StepDeadline | None = None,
         clock: Clock | None = None,
         executor: Callable[[CallFunction[K, G, R], Clock], Executor[K, G, R]] = ThreadExecutor,
@@ -64,6 +67,7 @@ class FanOut(Generic[K, G, R]):
             now=self._clock.monotonic(),
             groups=groups,
             admit=admit,
+            admit_many=admit_many,
             deadline=deadline,
         )
         self._last_tick = self._clock.monotonic()

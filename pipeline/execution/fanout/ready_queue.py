@@ -42,6 +42,8 @@ class Entry(Generic[K, G]):
     group: ItemGroup[K, G]
     order: int
     ready_since: float
+    has_opened: bool = False
+    """Whether the last start of the item has opened its group."""
     settled: bool = False
 
     @property
@@ -89,10 +91,20 @@ class ReadyQueue(Generic[K, G]):
         heapq.heappop(group.ready)
         self.ready -= 1
         group.in_flight += 1
+        first.has_opened = not group.is_open
         if not group.is_open:
             group.is_open = True
             self.groups_open += 1
         self._show_head(group)
+
+    def put_back(self, taken: Entry[K, G]) -> None:
+        """Undo `take` for the entry that was taken last."""
+        group = taken.group
+        group.in_flight -= 1
+        if taken.has_opened:
+            group.is_open = False
+            self.groups_open -= 1
+        self.push(taken, taken.ready_since)
 
     def land(self, entry: Entry[K, G]) -> None:
         """Take an entry out of flight, and close its group if the group is idle now."""

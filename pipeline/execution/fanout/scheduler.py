@@ -10,11 +10,12 @@ from __future__ import annotations
 import heapq
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias
 
 from pipeline.core.deadline import StepDeadline
+from pipeline.execution.fanout.cancel_event import CancelEvent
 from pipeline.execution.fanout.events import (
     DEADLINE,
     AttemptFailed,
@@ -46,7 +47,11 @@ from pipeline.execution.fanout.ready_queue import Entry, ItemGroup, ReadyQueue
 
 Decide: TypeAlias = Callable[[Item[K, G], int, BaseException, float], Decision[K, G]]
 Admit: TypeAlias = Callable[[Item[K, G], float], float | Park | None]
+AdmitMany: TypeAlias = Callable[[Sequence[Item[K, G]], float], tuple[int, float | Park | None]]
+"""Returns how many of the items may start, in their order, and why the next one may not."""
 
+MOST_AT_ONCE = 32
+"""The most items about which one question asks."""
 MIN_HOLD_S = 0.001
 """A limiter that answers 0 s is asked again so much later; else the run would spin."""
 
@@ -74,12 +79,16 @@ class Scheduler(Generic[K, G, R]):
         now: float,
         groups: Iterable[G] = (),
         admit: Admit[K, G] | None = None,
+        admit_many: AdmitMany[K, G] | None = None,
         deadline: StepDeadline | None = None,
     ) -> None:
         self.events: deque[Event[K, G, R]] = deque()
         self._done = False
         self._decide = decide
-        self._admit = admit
+        self._admit_many = admit_many if admit is None else _one_by_one(admit)
+        self._most_at_once = self._asks_about = MOST_AT_ONCE if admit is None else 1
+        self._admitted: deque[Entry[K, G]] = deque()
+        """Items that were admitted together, and that the next calls of `start_next` start."""
         self._limits = limits
         self._deadline = deadline
         self._line: ReadyQueue[K, G] = ReadyQueue(limits.groups)
@@ -109,21 +118,11 @@ class Scheduler(Generic[K, G, R]):
 
     def start_next(self, now: float) -> Call[K, G] | None:
         """Return the next call to begin, or None when nothing may start now."""
-        if self._stop_reason is not None or now < self._held_until:
-            return None
-        entry = self._first_in_line()
-        if entry is None:
-            return None
-        if self._admit is not None:
-            hold = self._admit(entry.item, now)
-            if isinstance(hold, Park):
-                self.stop(hold.reason, now=now)
-                self._end_if_over(now)
+        if not self._admitted:
+            if self._stop_reason is not None or now < self._held_until:
                 return None
-            if hold is not None:
-                self._held_until = now + max(hold, MIN_HOLD_S)
-                return None
-        return self._start(entry, now)
+            self._ask(now)
+        return self._start(self._admitted.popleft(), now) if self._admitted else None
 
     def answer(self, call_no: int) -> None:
         """Record that the provider has answered a call, so that its slot is free."""
@@ -219,24 +218,52 @@ class Scheduler(Generic[K, G, R]):
         self._unsettled += 1
         self._line.push(entry, now)
 
-    def _first_in_line(self) -> Entry[K, G] | None:
+    def _first_in_line(self, taken: int = 0) -> Entry[K, G] | None:
         checking = len(self._checking)
-        asking = len(self._in_flight) - checking
+        asking = len(self._in_flight) - checking + taken
         # Replies that come in faster than they are checked would fill the memory. With a limit of
         # one, nothing overlaps.
         if max(asking, checking) >= self._limits.calls:
             return None
         return self._line.first()
 
+    def _ask(self, now: float) -> None:
+        """Admit the first items of the queue, as many as there are free slots."""
+        if self._admit_many is None:
+            self._admitted.extend(self._take_first(1))
+            return
+        taken = self._take_first(self._asks_about)
+        if not taken:
+            return
+        count, hold = self._admit_many([entry.item for entry in taken], now)
+        # While the limiter refuses, a question about many items would cost more than it can give.
+        asked = len(taken) if hold is None else count
+        self._asks_about = min(max(2 * asked, 1), self._most_at_once)
+        self._admitted.extend(taken[:count])
+        for entry in reversed(taken[count:]):
+            self._line.put_back(entry)
+        if isinstance(hold, Park):
+            self.stop(hold.reason, now=now)
+            if not self._admitted:
+                self._end_if_over(now)
+        elif hold is not None:
+            self._held_until = now + max(hold, MIN_HOLD_S)
+
+    def _take_first(self, most: int) -> list[Entry[K, G]]:
+        taken: list[Entry[K, G]] = []
+        while len(taken) < most and (entry := self._first_in_line(len(taken))) is not None:
+            self._line.take(entry)
+            taken.append(entry)
+        return taken
+
     def _start(self, entry: Entry[K, G], now: float) -> Call[K, G]:
-        self._line.take(entry)
         self._calls_made += 1
         call = Call(
             call_no=self._calls_made,
             item=entry.item,
             attempt=entry.item.attempts + 1,
             started_at=now,
-            cancel=threading.Event(),
+            cancel=CancelEvent(),
         )
         self._in_flight[call.call_no] = (call, entry)
         self.events.append(
@@ -390,3 +417,11 @@ class Scheduler(Generic[K, G, R]):
             if not entry.settled:
                 self.events.append(Returned(key=key, call_no=cut.get(key)))
         self.events.append(Stopped(reason=self._stop_reason, returned=self._unsettled))
+
+
+def _one_by_one(admit: Admit[K, G]) -> AdmitMany[K, G]:
+    def admit_many(items: Sequence[Item[K, G]], now: float) -> tuple[int, float | Park | None]:
+        hold = admit(items[0], now)
+        return int(hold is None), hold
+
+    return admit_many
