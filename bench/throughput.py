@@ -115,7 +115,7 @@ class BenchmarkStep:
 
 
 @dataclass(frozen=True)
-class Round:
+class ThroughputRound:
     """The figures of one round: calls per second, and milliseconds of processor time per call."""
 
     speed: float
@@ -123,11 +123,11 @@ class Round:
     server_ms: float
 
 
-def one_round(step: BenchmarkStep, client: redis.Redis, calls: int) -> Round:
+def one_round(step: BenchmarkStep, client: redis.Redis, calls: int) -> ThroughputRound:
     """Make this number of calls."""
     process, server = time.process_time(), server_s(client)
     speed = step.per_second(calls)
-    return Round(
+    return ThroughputRound(
         speed,
         (time.process_time() - process) * 1000 / calls,
         (server_s(client) - server) * 1000 / calls,
@@ -144,7 +144,7 @@ def compared(
     name: str, steps: dict[str, BenchmarkStep], client: redis.Redis, calls: int, rounds: int
 ) -> float:
     """Run alternating rounds of both; print and return the ratio of their medians."""
-    found: dict[str, list[Round]] = {which: [] for which in steps}
+    found: dict[str, list[ThroughputRound]] = {which: [] for which in steps}
     for number in range(rounds + 1):
         order = list(steps.items())
         for which, step in order if number % 2 else reversed(order):
