@@ -22,8 +22,10 @@ from django.utils import timezone
 
 from observability.diagnostics import failures
 from observability.metrics.throughput import rates
+from pipeline.core.errors import ErrorCode
 from pipeline.core.states import JobStatus, WorkStatus
 from pipeline.models import OUTCOME_LATE, Batch, Encounter, Job, Summary
+from pipeline.operations.preview import Selection, preview
 from pipeline.operations.preview.bulk_selection import BulkSelection, bulk_preview
 from pipeline.operations.preview.record_work import work_of
 from pipeline.operations.preview.selection import SelectedJob, in_short
@@ -31,6 +33,7 @@ from pipeline.transitions import Scope
 from tests.support.incident_rows import calls
 from tests.support.plans import analyzed, rows_read
 from tests.support.rows import a_job, an_encounter
+from tests.support.waiting_rows import many_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -142,6 +145,33 @@ def test_a_preview_fetches_one_row_for_each_job_however_many_batches_the_jobs_ha
     assert few.statements == many.statements
     # The jobs, and their work; no call was made before.
     assert (few.rows, many.rows) == (2 * 2, 2 * 6)
+
+
+def test_a_preview_by_cause_looks_no_waiting_job_up() -> None:
+    many_jobs(3_000)
+    failed = a_job(
+        status=JobStatus.FAILED,
+        error_code="API_5XX",
+        error_details={"error_code": "API_5XX"},
+        completed_at=timezone.now(),
+    )
+    waiting = a_job(
+        status=JobStatus.PARKED,
+        park_reason="retry 1 of 3",
+        parked_until=timezone.now(),
+        error_code="API_5XX",
+        error_details={"error_code": "API_5XX"},
+    )
+    analyzed("job_queue")
+    now = timezone.now()
+    by_cause = Selection(error_code=ErrorCode.API_5XX, since=now - timedelta(hours=24), until=now)
+
+    with CaptureQueriesContext(connection) as asked:
+        found = preview(by_cause)
+
+    assert {each.job_id for each in found.eligible} == {failed.id, waiting.id}
+    # Each waiting job is passed over once, and none is looked up again by its key.
+    assert rows_read(asked[0]["sql"])["job_queue"] < 3_100
 
 
 def test_the_work_of_a_scope_is_the_same_as_that_of_its_items_one_by_one() -> None:

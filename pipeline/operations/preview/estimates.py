@@ -116,6 +116,8 @@ def _candidate(
 
 
 def _permanent(job: ShortJob, work: RecordWork) -> tuple[str, ...]:
+    if not work.causes and not job.error_code:
+        return ()
     causes = set(work.causes)
     if not causes and job.error_code:
         causes = {job.underlying or job.error_code}

@@ -85,8 +85,9 @@ def _is_not_by(what: str) -> str:
 def _items_sql(table: WorkTable) -> str:
     encounter = f"w.{table.encounter}_id" if table.encounter else "NULL::uuid"
     tokens = f"w.{table.estimate}" if table.estimate else _text_sql(table)
-    # The failed items are those that `Scope.holds` includes. OFFSET 0 makes the planner look the
-    # items of each record up by key; a join of thousands of records scans the whole table.
+    # The failed items are those that `Scope.holds` includes. The session names all items of a
+    # record, so one look-up by key finds them; their parents would need one for each encounter.
+    # OFFSET 0 forces these look-ups: a join of thousands of records scans the whole table.
     return f"""
   SELECT count(*) AS calls, coalesce((
       SELECT sum(upper(run) - lower(run))
@@ -98,7 +99,7 @@ def _items_sql(table: WorkTable) -> str:
     SELECT w.status, w.page_range_start, w.page_range_end, {encounter} AS encounter,
       coalesce(nullif(w.error_context ->> 'final_underlying_error', ''), w.error_code) AS cause,
       {tokens} AS tokens
-    FROM {table.owner._meta.db_table} o JOIN {table.table} w ON w.{table.owner_field}_id = o.id
+    FROM ai_processing_sessions o JOIN {table.table} w ON w.processing_session_id = o.id
     WHERE o.shell_file_id = chosen.record
       AND (w.status IN ('pending', 'processing') OR w.status = 'failed' AND (
         chosen.narrowed_by = '{_NOTHING}' OR CASE WHEN {encounter} IS NULL

@@ -57,8 +57,7 @@ class ShortJob(NamedTuple):
     pause_id: UUID | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelectedJob:
+class SelectedJob(NamedTuple):
     job: ShortJob
     scope: Scope
 
@@ -204,8 +203,10 @@ def _when(selection: Selection, code: ErrorCode) -> Q:
     # A job that is parked for its retry has no end; its failure is the time of the parking.
     since, until = Q(), Q()
     if selection.since is not None:
-        since = Q(completed_at__gte=selection.since) | Q(
-            completed_at=None, updated_at__gte=selection.since
+        # A job without an end matches a code by its details only, and most jobs have none.
+        since = Q(completed_at__gte=selection.since) | (
+            Q(completed_at=None, updated_at__gte=selection.since)
+            & (Q(error_details__isnull=False) | Q(status=JobStatus.FAILED))
         )
     if selection.until is not None:
         until = Q(completed_at__lte=selection.until) | Q(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from pipeline.core.errors import ErrorCode
@@ -62,14 +62,16 @@ class Selection:
         return f"all work that failed with {self.error_code}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RetryCandidate:
-    """A job that a retry would requeue, with the work of its present pass."""
+class RetryCandidate(NamedTuple):
+    """A job that a retry would requeue, with the work of its present pass.
+
+    A tuple, because a preview makes 10,000 of them.
+    """
 
     job_id: UUID
     shell_file_id: UUID
     step: Step
-    scope: Scope = field(repr=False)
+    scope: Scope
     encounters: int
     calls: int
     pages: int
