@@ -194,7 +194,7 @@ ERRORS: dict[ErrorCode, ErrorPolicy] = {
         False, _N, "The encounter does not belong to this record. Check the id."
     ),
     ErrorCode.PATIENT_MISMATCH: ErrorPolicy(
-        False, _N, "These pages name another patient. Check the pages before they are published."
+        False, _N, "These pages name another patient. Submit them under the right patient."
     ),
     ErrorCode.LANGUAGE_UNSUPPORTED: ErrorPolicy(
         False, _N, "The local engine reads English only. Use the Gemini provider."

@@ -153,8 +153,8 @@ def snapshot(
         record = _record(record_id, generation, taken_at)
         if record.is_incomplete and not allow_incomplete:
             raise UserError(
-                f"{record.incomplete_note} Wait or retry the record, or export what is there with"
-                " --allow-incomplete.",
+                f"{record.incomplete_note} Wait, retry the record, or allow an incomplete export"
+                " (command line: --allow-incomplete; API: ?incomplete=true).",
                 code=UserErrorCode.RECORD_INCOMPLETE,
             )
         yield Snapshot(record)

@@ -17,9 +17,9 @@ from redis.exceptions import RedisError
 from medproc import serving_user, unprivileged
 from medproc.timing import scaled
 from pipeline.core.server_faults import ServerFault, explain, line_of
-from pipeline.core.states import Step
+from pipeline.core.states import IncidentState, Step
 from pipeline.documents.reader import isolation
-from pipeline.models import FileSweep
+from pipeline.models import FileSweep, Incident, Pause
 from pipeline.operations import liveness, schedule, server_check, stored_files
 from pipeline.operations.liveness import LastTaskRun, StepAges
 from pipeline.queueing.queues import QUEUES, SUSPENSION, queue_depths, queues_served, suspended
@@ -27,7 +27,7 @@ from pipeline.queueing.queues import QUEUES, SUSPENSION, queue_depths, queues_se
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """The state of the installation; without problems all is well."""
+    """The state of the installation; without problems and notices all is well."""
 
     problems: tuple[str, ...]
     faults: tuple[ServerFault, ...]
@@ -41,6 +41,8 @@ class Health:
     """Queues that a live worker listens to."""
     warnings: tuple[str, ...] = ()
     """What this host does not protect; no alarm, because the work goes on."""
+    notices: tuple[str, ...] = ()
+    """Open incidents of the provider, and pauses: they hold or slow work, and are no fault here."""
     file_sweep: FileSweep | None = None
     """The last sweep of the stored files; None before the first sweep."""
 
@@ -70,9 +72,11 @@ def examine() -> Health:
     depths: Mapping[str, int] = {}
     served: frozenset[str] = frozenset()
     is_suspended = False
+    notices: list[str] = []
     file_sweep: FileSweep | None = None
     if postgres is None or postgres.answers:
         try:
+            notices = _incidents() + _pauses()
             steps, ticks = liveness.step_ages(), liveness.last_task_runs()
             file_sweep = stored_files.last_sweep()
             problems += [said for name in settings.HEALTH_CHECKS for said in import_string(name)()]
@@ -100,6 +104,7 @@ def examine() -> Health:
         depths=depths,
         served=served,
         warnings=tuple(_warnings()),
+        notices=tuple(notices),
         file_sweep=file_sweep,
     )
 
@@ -113,6 +118,26 @@ def _warnings() -> list[str]:
     lacks = isolation.gap()
     if lacks is not None:
         found.append(f"the reader is not isolated: {lacks}")
+    return found
+
+
+def _incidents() -> list[str]:
+    rows = Incident.objects.filter(state=IncidentState.OPEN).order_by("opened_at", "id")
+    return [
+        f"an incident is open: {row.kind} of {row.provider} {row.model} since"
+        f" {row.first_failure_at:%Y-%m-%d %H:%M:%S} UTC; see manage.py explain {row.id}"
+        for row in rows
+    ]
+
+
+def _pauses() -> list[str]:
+    found = []
+    for row in Pause.objects.filter(ended_at__isnull=True).order_by("created_at", "id"):
+        target = row.queue or f"--provider {row.provider}"
+        target += f" --model {row.model}" if row.model else ""
+        found.append(
+            f"an operator has paused work; manage.py resume {target} --reason … resumes it"
+        )
     return found
 
 

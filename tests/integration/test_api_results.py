@@ -150,6 +150,7 @@ def test_an_incomplete_record_is_exported_only_if_asked(mercy: ApiProgram) -> No
     unknown = mercy.get(f"{RECORDS}/{id_}/exports/docx")
 
     assert code_of(refused) == (409, "RECORD_INCOMPLETE")
+    assert "?incomplete=true" in refused.json()["detail"]
     assert given.status_code == HTTPStatus.OK
     given.close()
     assert code_of(unknown) == (422, "VALUE_INVALID")

@@ -185,6 +185,23 @@ def test_a_second_erasure_of_the_same_record_says_so_and_changes_nothing(tmp_pat
     assert not (tmp_path / f"{record.id}.csv").exists()
 
 
+@pytest.mark.usefixtures("cloned_db")
+def test_the_exports_that_the_audit_knows_are_told_apart_from_the_files_of_exports(
+    tmp_path: Path,
+) -> None:
+    record = a_record()
+    for form in ("pair", "csv"):
+        call_command(
+            "export", record.id, "--format", form, "--output", tmp_path, "--allow-incomplete",
+            stdout=StringIO(),
+        )  # fmt: skip
+
+    said = erase(record.id, "--exports", tmp_path)
+
+    assert "files of exports 4" in said
+    assert "the audit knows 2 exports of this record" in said
+
+
 KILLED = """
 import signal, sys, django
 django.setup()

@@ -149,6 +149,15 @@ def test_an_output_that_cannot_be_used_is_refused_in_one_line(
     assert not list(inside.iterdir())
 
 
+def test_a_missing_folder_with_a_slash_at_its_end_is_no_file_name(job: Job, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="names a folder that does not exist"):
+        call_command(
+            "export", str(job.shell_file_id), "--format", "csv", "--output", f"{tmp_path}/none/"
+        )
+
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_database_that_is_away_is_one_line_and_leaves_no_draft(job: Job, tmp_path: Path) -> None:
     connection.close()
     environment = os.environ | {"DATABASE_URL": "postgresql://x@127.0.0.1:1/none"}

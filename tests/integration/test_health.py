@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -17,8 +18,10 @@ from pipeline.models import Job, PeriodicTaskRun
 from pipeline.operations import schedule
 from pipeline.operations.health import examine
 from pipeline.transitions import claim
+from pipeline.transitions.holds import pause_provider, pause_queue
 from pipeline.workers import run_step
 from tests.support.databases import as_owner
+from tests.support.incident_rows import an_incident
 from tests.support.rows import a_job
 
 pytestmark = pytest.mark.django_db
@@ -153,3 +156,26 @@ def test_a_worker_says_all_that_is_wrong_with_the_scheduler(
     (record,) = caplog.records
     assert "detect_incidents failed: DataError; " in record.message
     assert "the scheduler has never started reconcile" in record.message
+
+
+def test_an_open_incident_and_a_pause_are_notices_and_no_problem(
+    redis_db: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_running_scheduler()
+    incident = an_incident()
+    pause_queue(Step.PASS1, reason="a test")
+    pause_provider("gemini", "gemini-x", reason="a test")
+
+    found = examine()
+    with suppress(SystemExit):
+        call_command("health")
+    said = capsys.readouterr().out
+
+    opened, queue, provider = found.notices
+    assert opened.startswith(f"an incident is open: outage of gemini {incident.model} since ")
+    assert opened.endswith(f"see manage.py explain {incident.id}")
+    assert "manage.py resume pass1 --reason" in queue
+    assert "manage.py resume --provider gemini --model gemini-x --reason" in provider
+    assert not [each for each in found.problems if "incident" in each or "paused" in each]
+    assert f"notice: {opened}\n" in said
+    assert "all is well" not in said

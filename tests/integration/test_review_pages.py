@@ -455,3 +455,17 @@ def test_closed_reviews_change_what_the_results_say_about_themselves(reviewer: C
     assert "written by a machine, not reviewed" in before
     assert "written by a machine, not reviewed" not in after
     assert "a person has reviewed the entities" in after
+
+
+def test_a_record_whose_encounters_are_all_held_says_what_to_do_and_asks_for_no_entity(
+    reviewer: Client,
+) -> None:
+    item = a_reviewed_record(entities=0)
+    Encounter.objects.filter(shell_file_id=item.shell_file_id).update(entities_published_at=None)
+    ReviewItem.objects.filter(id=item.id).update(figures={"held": 1})
+
+    said = " ".join(reviewer.get(url_of(item)).content.decode().split())
+
+    assert "No encounter of this record is published" in said
+    assert "upload its file under that patient" in said
+    assert "Add what the pages say" not in said

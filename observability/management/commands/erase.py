@@ -184,12 +184,16 @@ class Command(PlainCommand):
             self.stdout.write(json.dumps(row))
             return
         facts = {name: value for name, value in row.items() if isinstance(value, int) and value}
-        exports = facts.pop("exports_made", 0) - facts.get("exports_deleted", 0)
+        # One export can have several files, and files can be copied: no difference is a fact.
+        exports = facts.pop("exports_made", 0)
+        if "exports_deleted" in facts:
+            facts["files of exports"] = facts.pop("exports_deleted")
         counts = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
         self.stdout.write(f"{row['shell_file_id']}: {row['status']}{': ' * bool(counts)}{counts}")
-        if exports > 0:
+        if exports:
             self.stdout.write(
-                f"  {counted(exports, 'export')} left medproc: delete the files where they are"
+                f"  the audit knows {counted(exports, 'export')} of this record: delete every copy"
+                " that is elsewhere"
             )
 
     def _audit_refusal(self, records: Sequence[UUID], error: UserError) -> None:

@@ -27,6 +27,9 @@ def _place(text: str) -> Path:
     """Return the place of `--output`; an empty text, such as an unset variable, is no place."""
     if not text.strip():
         raise argparse.ArgumentTypeError("is empty; name a folder or a file")
+    if text.endswith("/") and not Path(text).is_dir():
+        # pathlib drops the slash: the export would become a file with the name of the folder.
+        raise argparse.ArgumentTypeError("names a folder that does not exist; make it first")
     return Path(text)
 
 

@@ -44,6 +44,7 @@ def _object(health: Health) -> dict[str, Any]:
         "ok": not health.problems,
         "problems": list(health.problems),
         "warnings": list(health.warnings),
+        "notices": list(health.notices),
         "faults": list(health.faults),
         "oldest_waiting_s": health.oldest_waiting_s,
         "oldest_running_s": health.oldest_running_s,
@@ -66,7 +67,9 @@ def _figures(row: FileSweep) -> dict[str, Any]:
 
 
 def _lines(health: Health) -> list[str]:
-    lines = [f"problem: {problem}" for problem in health.problems] or ["all is well"]
+    lines = [f"problem: {problem}" for problem in health.problems]
+    lines += [f"notice: {notice}" for notice in health.notices]
+    lines = lines or ["all is well"]
     lines += [f"warning: {warning}" for warning in health.warnings]
     lines.append(
         f"oldest waiting {_age(health.oldest_waiting_s)},"
