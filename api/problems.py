@@ -238,6 +238,8 @@ def _of_the_framework(error: BaseException) -> HttpResponse | None:
 
 
 def _wrong_value(error: Mapping[str, Any]) -> dict[str, str]:
-    # Pydantic's own entry repeats the value.
-    place = ".".join(str(each) for each in error.get("loc", ()))
+    # Pydantic's own entry repeats the value. The parameter that holds a JSON body is named body
+    # too, and its name is no place of the request.
+    names = [str(each) for each in error.get("loc", ())]
+    place = ".".join(names[1:] if names[:2] == ["body", "body"] else names)
     return {"place": place, "message": str(error.get("msg", ""))}

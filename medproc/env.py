@@ -441,6 +441,13 @@ def unusable_data_dir(error: OSError) -> VariableProblem:
     """Return the problem of a MEDPROC_DATA_DIR that cannot be created, written or kept private."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return _problem("MEDPROC_DATA_DIR", "is on a disk without room (STORAGE_FULL)")
+    if error.errno is None:
+        # Raised by `medproc.private`, whose message holds the path.
+        return _problem(
+            "MEDPROC_DATA_DIR",
+            "is a link, belongs to another user, or is a folder of root with files that medproc has"
+            " not made there",
+        )
     return _problem("MEDPROC_DATA_DIR", "cannot be created, written or kept private")
 
 

@@ -317,6 +317,8 @@ def test_an_owner_retries_and_cancels_and_a_second_request_with_the_key_does_not
     ]
     bad = program.post(f"{url}/retry", {"reason": ""}, content_type="application/json")
     assert code_of(bad) == (422, "REASON_INVALID")
+    lacking = program.post(f"{url}/retry", {}, content_type="application/json")
+    assert [each["place"] for each in lacking.json()["errors"]] == ["body.reason"]
     no_json = program.post(f"{url}/retry", b"{", content_type="application/json")
     assert code_of(no_json) == (400, "REQUEST_MALFORMED")
 

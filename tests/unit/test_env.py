@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from medproc import env, env_rules, env_values
+from medproc import env, env_rules, env_values, private
 from observability.permissions import Role
 
 EMULATOR = {
@@ -450,3 +450,15 @@ def test_each_variable_is_a_setting_of_the_same_name() -> None:
     missing = [name for name in env.Environment.model_fields if not hasattr(settings, name)]
 
     assert missing == []
+
+
+def test_a_data_folder_that_is_a_link_is_said_to_be_one_without_its_path(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(PermissionError) as refused:
+        private.handed_over(tmp_path / "link", uid=os.geteuid(), gid=os.getegid())
+
+    problem = env.unusable_data_dir(refused.value)
+
+    assert "is a link, belongs to another user" in problem.message
+    assert str(tmp_path) not in f"{problem.message} {problem.hint}"
