@@ -10,8 +10,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 
 from bench._environment import environment_of
@@ -19,6 +21,7 @@ from medproc.embedded import throw_away_servers
 from medproc.env import PROJECT_ROOT
 
 POLL_S = 0.1
+READY = "/health/ready"
 
 
 @dataclass
@@ -50,15 +53,16 @@ class Installation:
         return process
 
     def serve(self) -> str:
-        """Start the console on a free port, wait until it answers, and return its address."""
+        """Start the console on a free port, wait until it is ready, and return its address."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         process = self.start("serve", f"127.0.0.1:{port}")
         while process.poll() is None:
-            with suppress(OSError):
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                return f"http://127.0.0.1:{port}"
+            with suppress(OSError), closing(HTTPConnection("127.0.0.1", port, timeout=60)) as probe:
+                probe.request("GET", READY)
+                if probe.getresponse().status == HTTPStatus.OK:
+                    return f"http://127.0.0.1:{port}"
             time.sleep(POLL_S)
         raise RuntimeError((self.folder / "serve.log").read_text("utf-8"))
 

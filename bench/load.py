@@ -3,12 +3,14 @@
 Run `python -m bench.load [--uploads 1000]`. Every 5 s a process of the workers gets SIGKILL; 700
 requests with invented session cookies arrive; a reader requests pages of the console. Exits 1 if a
 record is lost or doubled, if the 95th percentile of an upload exceeds 500 ms, or that of a page of
-the console 200 ms.
+the console 200 ms. The clients use the plain client of Python, so that they need little of the
+processor that they share with the service.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import secrets
@@ -17,7 +19,9 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 
 import httpx2
 import psutil
@@ -27,6 +31,8 @@ from bench._service import Installation, percentile, whole_service
 CLIENTS, STRANGERS, THREADS_OF_STRANGERS = 20, 700, 50
 KILL_EVERY_S, LOOK_EVERY_S = 5.0, 0.5
 SIZE = 2_000_000
+BOUNDARY = secrets.token_hex(16)
+FORM = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
 PADDING = secrets.token_hex(SIZE // 2).encode()
 SUBMIT_P95_S, CONSOLE_P95_S = 0.5, 0.2
 PAGES = ("/admin/overview/", "/admin/records/", "/admin/failures/", "/admin/incidents/")
@@ -37,11 +43,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--uploads", type=int, default=1_000)
     uploads = parser.parse_args().uploads
-    with whole_service() as service:
+    # A process of the console for each core, as on a host of an API.
+    with whole_service(WEB_WORKERS=str(os.cpu_count())) as service:
         tokens = [_token(service, number) for number in range(CLIENTS)]
         address = service.serve()
         pool = service.start("rqworker-pool")
         service.start("rqcron")
+        _wait_for_workers()
         return _run(uploads, tokens, address, pool.pid)
 
 
@@ -82,6 +90,14 @@ def _run(uploads: int, tokens: Sequence[str], address: str, pool: int) -> int:
     return int(bool(wrong) or submit > SUBMIT_P95_S or page > CONSOLE_P95_S)
 
 
+def _wait_for_workers() -> None:
+    """Wait until the workers have done their one-time work and listen to all queues."""
+    from pipeline.queueing.queues import QUEUES, queues_served
+
+    while queues_served() != set(QUEUES):
+        time.sleep(LOOK_EVERY_S)
+
+
 def _token(service: Installation, number: int) -> str:
     return service.manage("api_client", "create", f"client-{number}").strip()
 
@@ -89,20 +105,25 @@ def _token(service: Installation, number: int) -> str:
 def _upload(address: str, token: str, pages: Sequence[bytes]) -> list[tuple[str, float]]:
     """Upload records one after the other; return the id and the seconds of each."""
     found = []
-    headers = {"Authorization": f"Bearer {token}"}
-    with httpx2.Client(base_url=address, headers=headers, timeout=60) as client:
-        for page in pages:
-            key, content = secrets.token_hex(8), _document(page)
-            began = time.monotonic()
-            answer = client.post(
-                "/api/v1/records",
-                files={"file": ("record.pdf", content)},
-                data={"patient": key},
-                headers={"Idempotency-Key": key},
-            )
-            answer.raise_for_status()
-            found.append((str(answer.json()["id"]), time.monotonic() - began))
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
+    for page in pages:
+        key = secrets.token_hex(8)
+        body, headers = _form(key, _document(page)), {**FORM, "Authorization": f"Bearer {token}"}
+        began = time.monotonic()
+        connection.request("POST", "/api/v1/records", body, {**headers, "Idempotency-Key": key})
+        answer = connection.getresponse()
+        content = answer.read()
+        if answer.status != HTTPStatus.CREATED:
+            raise RuntimeError(f"{answer.status} {content!r}")
+        found.append((str(json.loads(content)["id"]), time.monotonic() - began))
+    connection.close()
     return found
+
+
+def _form(patient: str, content: bytes) -> bytes:
+    part = f"--{BOUNDARY}\r\nContent-Disposition: form-data; name="
+    head = f'{part}"patient"\r\n\r\n{patient}\r\n{part}"file"; filename="record.pdf"\r\n\r\n'
+    return head.encode() + content + f"\r\n--{BOUNDARY}--\r\n".encode()
 
 
 def _page(number: int) -> bytes:
@@ -145,10 +166,11 @@ def _session() -> str:
 
 def _knock(address: str) -> None:
     def ask(_: int) -> None:
-        with suppress(httpx2.HTTPError):
-            httpx2.get(
-                f"{address}/admin/", cookies={"sessionid": secrets.token_hex(16)}, timeout=60
-            )
+        connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
+        with suppress(OSError, HTTPException), closing(connection):
+            cookie = f"sessionid={secrets.token_hex(16)}"
+            connection.request("GET", "/admin/", headers={"Cookie": cookie})
+            connection.getresponse().read()
 
     with ThreadPoolExecutor(THREADS_OF_STRANGERS) as threads:
         list(threads.map(ask, range(STRANGERS)))
