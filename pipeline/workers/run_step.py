@@ -132,7 +132,7 @@ def _run_best(step: Step, *, may_continue: bool) -> Step | None:
     try:
         result = _run(lease, deadline)
         if isinstance(result, StepCompleted) and may_continue:
-            result = replace(result, continues_with=step_to_continue(lease.step))
+            result = replace(result, continues_with=step_to_continue(lease))
         result = _end(lease, deadline, result)
         trace_pass(lease, began_at, _outcome(result), has_failed=isinstance(result, StepFailed))
         _copy_counts(lease)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -27,9 +28,9 @@ def _steps_are_fixtures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StepEntry, "entry_point", "tests.support.jobs.run_step")
 
 
-def submit(step: Step = Step.PASS05) -> Job:
+def submit(step: Step = Step.PASS05, **columns: Any) -> Job:
     """Insert a waiting record, and wake a worker for it."""
-    job = a_job(step=step)
+    job = a_job(step=step, **columns)
     queues.push(step.value, entry_id(job.id, step.value, 0))
     return job
 
@@ -85,6 +86,17 @@ def test_a_horse_ends_where_preferred_work_waits_or_a_thread_is_left(
     assert steps(worker, "ran") == PASSES
     first, second = worker.seen("ran")[:2]
     assert first["pid"] != second["pid"]
+
+
+def test_each_pass_of_a_larger_record_has_a_horse_of_its_own(start_worker: StartWorker) -> None:
+    job = submit(size_class=1)
+    worker = start_worker("pass_on", "rqworker", settings=ALL_PASSES)
+
+    until(lambda: status_of(job) == JobStatus.COMPLETED)
+
+    assert worker.stop() == 0
+    assert steps(worker, "began") == steps(worker, "ran") == PASSES
+    assert len({each["pid"] for each in worker.seen("ran")}) == len(PASSES)
 
 
 @pytest.mark.parametrize("does", ["be_suspended", "be_stopped"])
