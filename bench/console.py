@@ -10,16 +10,13 @@ process is prepared as a worker of the web server.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from bench._environment import environment_of
-from medproc.embedded import throw_away_servers
+from bench._environment import seeded_records
 
 BATCHES = 5_000_000
 BOUND_MS = 100.0
@@ -53,23 +50,7 @@ class Measured:
 def main() -> int:
     """Seed, measure every page, print a table, and return the exit code."""
     asked = _arguments()
-    with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
-        os.environ.update(
-            environment_of(places, folder),
-            MEDPROC_PROVIDER="gemini",
-            # The seeded calls and incidents name this model; nothing is sent.
-            GEMINI_MODEL="gemini-3.5-flash-lite",
-            GEMINI_BASE_URL="http://127.0.0.1:1",
-        )
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-
-        from bench._seeding import seed
-
-        call_command("migrate", verbosity=0, interactive=False)
-        seed(asked.batches, lambda line: print(line, flush=True))
+    with seeded_records(asked.batches, lambda line: print(line, flush=True)):
         return measure(asked.requests, asked.only)
 
 

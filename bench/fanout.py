@@ -12,14 +12,13 @@ import math
 import random
 import statistics
 import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pipeline.execution.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
+from pipeline.execution.fanout import CancelEvent, Decision, FanOut, Item, Limits, Retry, Succeeded
 
 SLOTS = 30
 BACKOFF_S = 0.1
@@ -48,7 +47,7 @@ class Workload:
     def items(self) -> list[Item[int, int]]:
         return [item for items in self.encounters.values() for item in items]
 
-    def call(self, item: Item[int, int], attempt: int, cancel: threading.Event) -> int:
+    def call(self, item: Item[int, int], attempt: int, cancel: CancelEvent) -> int:
         time.sleep(self.seconds[item.key, attempt])
         if attempt == 1 and item.key in self.faulty:
             raise FaultError
@@ -129,7 +128,7 @@ def rounds(work: Workload, *, calls: int) -> float:
     deadlock.
     """
     began = time.perf_counter()
-    never = threading.Event()
+    never = CancelEvent()
     encounters = list(work.encounters.values())
     with ThreadPoolExecutor(calls) as batches, ThreadPoolExecutor(len(encounters)) as outer:
 

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 
-from bench._environment import environment_of
-from medproc.embedded import throw_away_servers
+from bench._environment import seeded_records
 from medproc.env import PROJECT_ROOT
 
 JOBS = (1_000, 10_000, 100_000)
@@ -63,22 +60,11 @@ def _in_child(jobs: int) -> Times:
 
 
 def _measure(jobs: int) -> Times:
-    with throw_away_servers() as places, tempfile.TemporaryDirectory() as folder:
-        os.environ.update(
-            environment_of(places, folder),
-            MEDPROC_PROVIDER="gemini",
-            GEMINI_MODEL="gemini-3.5-flash-lite",
-            GEMINI_BASE_URL="http://127.0.0.1:1",
-        )
-        import django
+    from bench._seeding import RECORD_BATCHES
 
-        django.setup()
-        from django.core.management import call_command
-
-        from bench._seeding import RECORD_BATCHES, seed
-
-        call_command("migrate", verbosity=0, interactive=False)
-        seed(jobs * RECORD_BATCHES, lambda line: print(line, file=sys.stderr, flush=True))
+    with seeded_records(
+        jobs * RECORD_BATCHES, lambda line: print(line, file=sys.stderr, flush=True)
+    ):
         return _times()
 
 

@@ -12,7 +12,6 @@ import os
 import secrets
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +23,16 @@ import redis
 from gemini_emulator import Emulator
 from medproc.embedded import throw_away_servers
 from pipeline.core.types import PageSlice
-from pipeline.execution.fanout import Decision, Fail, FanOut, Item, Limits, Succeeded, Tick
+from pipeline.execution.fanout import (
+    CancelEvent,
+    Decision,
+    Fail,
+    FanOut,
+    Item,
+    Limits,
+    Succeeded,
+    Tick,
+)
 from pipeline.providers.base import Request
 from pipeline.providers.gemini import GeminiProvider
 from pipeline.providers.prompts import PROMPT_VERSION, estimate_tokens, render_entities
@@ -61,7 +69,7 @@ class BenchmarkStep:
         self._limiter = limiter
         self._tickets: dict[int, Ticket] = {}
 
-    def call(self, item: Item[int, int], attempt: int, cancel: threading.Event) -> int:
+    def call(self, item: Item[int, int], attempt: int, cancel: CancelEvent) -> int:
         """Make one call; runs in a call thread."""
         asked = request()
         limiter = self._limiter

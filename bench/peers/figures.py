@@ -46,7 +46,7 @@ class PeerFigures:
     limited: int
     """Number of 429s, which are failed requests too."""
     prompts: str
-    """A digest of what the emulator saw of the prompts: the same prompts have the same digest."""
+    """The digest of the prompts that the emulator received. Equal prompts have equal digests."""
     sql: int
     redis: int
     reason: str = ""

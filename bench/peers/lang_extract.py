@@ -1,7 +1,8 @@
 """langextract: its Gemini model, called with all prompts as one batch of 30 threads.
 
-`langextract.extract` makes prompts of its own, so only its engine of calls is compared. By default
-`extract` calls the engine with ten prompts at a time and waits for the slowest one.
+`langextract.extract` writes its own prompts, so the benchmark uses only the part of langextract
+that sends calls. By default, `extract` passes ten prompts to this part and waits for the slowest
+call.
 """
 
 from __future__ import annotations

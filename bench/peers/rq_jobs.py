@@ -44,7 +44,7 @@ class PreparedWorker(SimpleWorker):
 
 @contextmanager
 def workers(work: PeerWork) -> Iterator[None]:
-    """Run one worker per slot that has an item, and wait until all of them are idle."""
+    """Run a worker for each slot that has an item, and wait until all workers are idle."""
     # A fork inherits the one-time work of the SDK from this call.
     run_one(work.warm())
     _inherited[:] = [work, work.warm()]

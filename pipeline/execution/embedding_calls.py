@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Event as Cancel
 from typing import TypeAlias
 
 from django.conf import settings
@@ -241,7 +240,7 @@ class _EmbeddingRun:
             self._deadline.leave_out(wait.seconds, now=now)
         return wait.seconds
 
-    def _call(self, item: _Item, _attempt: int, cancel: Cancel) -> EmbeddingReply:
+    def _call(self, item: _Item, _attempt: int, cancel: fanout.CancelEvent) -> EmbeddingReply:
         """Ask for the vectors of one batch. Runs in a call thread; touches no row."""
         return self._provider.embed(
             EmbeddingRequest(
@@ -252,7 +251,7 @@ class _EmbeddingRun:
             )
         )
 
-    def _send(self, key: SplitKey, cancel: Cancel) -> None:
+    def _send(self, key: SplitKey, cancel: fanout.CancelEvent) -> None:
         """Let a call go out. Runs in its call thread."""
         self._heartbeat.await_lease(cancel)
         self._admission.sent(key)

@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from threading import Event as Cancel
 from typing import Generic
 
 from django.conf import settings
@@ -242,7 +241,7 @@ class StepExecutor(Generic[W]):
         return self._policy.admit_many(items, now)
 
     def _call(
-        self, item: CallItem, attempt: int, cancel: Cancel
+        self, item: CallItem, attempt: int, cancel: fanout.CancelEvent
     ) -> AcceptedReply | fanout.Unchecked[AcceptedReply]:
         """Ask the provider about one split. Runs in a call thread; touches no row."""
         split = self._splits[item.key]
@@ -264,7 +263,7 @@ class StepExecutor(Generic[W]):
         # The check computes for milliseconds; the next call need not wait for its end.
         return fanout.Unchecked(lambda: self._checked(split, reply))
 
-    def _send(self, key: SplitKey, cancel: Cancel) -> None:
+    def _send(self, key: SplitKey, cancel: fanout.CancelEvent) -> None:
         """Let a call go out. Runs in its call thread."""
         self._heartbeat.await_lease(cancel)
         self._admission.sent(key)

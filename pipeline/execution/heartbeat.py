@@ -30,6 +30,7 @@ from pipeline.core.errors import (
     PipelineError,
 )
 from pipeline.core.server_faults import fault_of, line_of
+from pipeline.execution.fanout import CancelEvent
 from pipeline.transitions import Lease
 
 logger = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ class Heartbeat:
         if self._is_overdue:
             self.renew()
 
-    def await_lease(self, unwanted: Event) -> None:
+    def await_lease(self, unwanted: CancelEvent) -> None:
         """Wait while the lease must have run out. A call thread asks right before it sends.
 
         A machine can sleep between the admission of a call and its sending. The executor's thread

@@ -217,10 +217,10 @@ def queue_depths(queues: Iterable[str] = QUEUES) -> dict[str, int]:
         return dict(zip(names, pipe.execute(), strict=True))
 
 
-def are_all_idle(queues: Iterable[str]) -> bool:
-    """Return whether no entry waits in the queues and the workers are not suspended.
+def nothing_waits_in(queues: Iterable[str]) -> bool:
+    """Return whether no entry waits in the queues.
 
-    False if Redis does not answer.
+    False while the workers are suspended, and if Redis does not answer.
     """
     try:
         with producer().pipeline(transaction=False) as pipe:

@@ -17,7 +17,7 @@ import time
 from pipeline.core.states import Step
 from pipeline.execution.shutdown import WATCHER, stop_requested
 from pipeline.models import Job
-from pipeline.queueing.queues import are_all_idle
+from pipeline.queueing.queues import nothing_waits_in
 from pipeline.stages.registry import next_step
 from pipeline.transitions import Lease
 from pipeline.workers.identity import served_before
@@ -39,7 +39,7 @@ def step_to_continue(lease: Lease) -> Step | None:
     if following is None or stop_requested() or _a_thread_is_left():
         return None
     preferred = served_before(following)
-    if preferred is None or not are_all_idle(preferred):
+    if preferred is None or not nothing_waits_in(preferred):
         return None
     is_small = Job.objects.filter(id=lease.job_id, size_class=SMALL).exists()
     return following if is_small else None

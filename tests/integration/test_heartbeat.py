@@ -14,6 +14,7 @@ from medproc.timing import scaled
 from pipeline.core.errors import CallError, LeaseLostError
 from pipeline.core.server_faults import ServerFault, line_of
 from pipeline.core.states import JobStatus, Step
+from pipeline.execution.fanout import CancelEvent
 from pipeline.execution.heartbeat import POLL_S, Heartbeat, call_with_lease, with_lease
 from pipeline.models import Job
 from pipeline.transitions import Lease, claim
@@ -132,7 +133,7 @@ def test_a_refused_heartbeat_is_logged_once_under_its_own_name_and_its_success_t
 @pytest.mark.django_db
 def test_a_call_is_not_sent_once_the_lease_has_run_out_and_the_step_ends(settings: Any) -> None:
     settings.LEASE_S = -1
-    heartbeat, unwanted = Heartbeat(a_lease(), a_deadline()), Event()
+    heartbeat, unwanted = Heartbeat(a_lease(), a_deadline()), CancelEvent()
     unwanted.set()
 
     with pytest.raises(CallError, match="the step ended before the call was sent"):
@@ -145,7 +146,7 @@ def test_a_call_is_sent_after_an_overdue_lease_was_renewed(settings: Any) -> Non
     heartbeat, sent = Heartbeat(a_lease(), a_deadline()), Event()
 
     def send() -> None:
-        heartbeat.await_lease(Event())
+        heartbeat.await_lease(CancelEvent())
         sent.set()
 
     thread = Thread(target=send)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -185,9 +186,9 @@ class Ledger:
     def answer(self, moment: float, tokens: int) -> Outcome:
         return self._provider.answer(moment, tokens)
 
-    def standing(self, own: SimulatedWorker) -> Standing:
+    def standing(self, number: int) -> Standing:
         """Return the calls that have ended, the worker's own, and a bound for the others."""
-        now = self._simulation.now
+        now, own = self._simulation.now, self.workers[number]
         known = [
             PastCall(now - start.moment, None)
             for worker in self.workers
@@ -217,7 +218,7 @@ def test_a_loss_of_redis_amid_bursts_draws_no_429_and_loses_little_time(
             slots=draw.choice([10, 30]),
             latency_s=draw.choice([0.5, 8.0]),
             seed=seed + number,
-            standing=lambda number=number: ledger.standing(ledger.workers[number]),  # type: ignore[misc]
+            standing=partial(ledger.standing, number),
         )
         ledger.workers.append(worker)
     for _ in range(3):

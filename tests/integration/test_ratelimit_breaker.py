@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import redis
@@ -366,7 +367,7 @@ def test_an_outage_that_begins_at_the_end_of_a_step_opens_the_breaker_within_two
             simulation.at(simulation.now + fails_after_s, lambda: end(ticket, attempt))
 
     for ticket in calls:
-        simulation.at(simulation.now, lambda ticket=ticket: end(ticket, 0))  # type: ignore[misc]
+        simulation.at(simulation.now, partial(end, ticket, 0))
     simulation.run()
 
     assert opened_at[0] <= sorted(reported)[4] + 2

@@ -14,11 +14,12 @@ import re
 import secrets
 import signal
 import subprocess
-import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from medproc.env import PROJECT_ROOT
+from tests.support.workers import until
 
 ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 PATIENCE_S = 240
@@ -109,18 +110,22 @@ class DocsReader:
         A command with a text `ready` serves until `stop_servers`; the text says that it serves.
         With `again`, the person repeats the command until the command prints what the page says.
         """
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
+        difference = ""
+
+        def is_as_on_the_page() -> bool:
+            nonlocal difference
             printed = self._serve(example.command, ready) if ready else self.ask(example.command)
             missing = self._missing(example, printed)
-            if not missing:
+            difference = f"$ {example.command}\nprints no such line:\n{missing}\nbut:\n{printed}"
+            return not missing
+
+        if is_as_on_the_page():
+            return
+        if again:
+            with suppress(AssertionError):
+                until(is_as_on_the_page, PATIENCE_S)
                 return
-            if not again or time.monotonic() > deadline:
-                self.differences.append(
-                    f"$ {example.command}\nprints no such line:\n{missing}\nbut:\n{printed}"
-                )
-                return
-            time.sleep(0.5)  # the pause between two looks at a state
+        self.differences.append(difference)
 
     def stop_servers(self) -> None:
         """End what serves, the last first."""
@@ -171,11 +176,9 @@ class DocsReader:
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         self.servers.append(server)
-        deadline = time.monotonic() + PATIENCE_S
-        while ready not in log.read_text("utf-8"):
-            assert server.poll() is None, log.read_text("utf-8")
-            assert time.monotonic() < deadline, log.read_text("utf-8")
-            time.sleep(0.1)  # the pause between two looks at the log
+        with suppress(AssertionError):
+            until(lambda: ready in log.read_text("utf-8") or server.poll() is not None, PATIENCE_S)
+        assert ready in log.read_text("utf-8"), log.read_text("utf-8")
         return log.read_text("utf-8")
 
     def _missing(self, example: DocsExample, printed: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -12,7 +11,7 @@ from itertools import count
 import redis
 
 from pipeline.core.errors import CallError, ErrorCode
-from pipeline.execution.fanout import Decision, FanOut, Item, Limits, Retry, Succeeded
+from pipeline.execution.fanout import CancelEvent, Decision, FanOut, Item, Limits, Retry, Succeeded
 from pipeline.execution.fanout.simulation import SimulatedClock, SimulatedExecutor
 from pipeline.ratelimit import Ask, CooldownRole, Later, Outcome, RateLimiter, Ticket, Tuning
 from tests.support.limiter_simulation import BEGIN, LUA_CLOCK, UNLIMITED
@@ -54,7 +53,7 @@ class LimitedRun:
         self._answer = answer
         self._tickets: dict[str, Ticket] = {}
 
-    def call(self, item: Item[str, str], attempt: int, cancel: threading.Event) -> str:
+    def call(self, item: Item[str, str], attempt: int, cancel: CancelEvent) -> str:
         """Make one call, in a call thread."""
         ticket = self._tickets[item.key]
         self.limiter.sent(ticket)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-import pytest
-
 from pipeline.execution.fanout.cancel_event import CancelEvent
 
 
@@ -45,8 +43,3 @@ def test_no_thread_misses_the_event_however_both_meet() -> None:
         event.set()
         thread.join(60)
         assert woken == [True]
-
-
-def test_it_is_never_cleared() -> None:
-    with pytest.raises(NotImplementedError):
-        CancelEvent().clear()

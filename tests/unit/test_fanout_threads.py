@@ -15,6 +15,7 @@ import pytest
 from pipeline.execution.fanout import (
     AttemptFailed,
     CallTimedOut,
+    CancelEvent,
     Fail,
     Failed,
     FanOut,
@@ -37,7 +38,7 @@ from pipeline.execution.fanout.thread_pool import ThreadExecutor
 PATIENCE_S = 120.0
 """Seconds that a test waits for an event before the test fails."""
 
-Call = Callable[[Item[int, int], int, threading.Event], str | Unchecked[str]]
+Call = Callable[[Item[int, int], int, CancelEvent], str | Unchecked[str]]
 
 
 def fan_out(call: Call, count: int, limits: Limits, **options: Any) -> FanOut[int, int, str]:
@@ -49,7 +50,7 @@ def fan_out(call: Call, count: int, limits: Limits, **options: Any) -> FanOut[in
 def test_as_many_calls_as_the_limit_run_at_the_same_time() -> None:
     barrier = threading.Barrier(8, timeout=PATIENCE_S)
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         barrier.wait()
         return threading.current_thread().name
 
@@ -67,7 +68,7 @@ def test_a_call_starts_while_an_earlier_reply_is_checked() -> None:
         assert third.wait(PATIENCE_S)
         return "checked"
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str | Unchecked[str]:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str | Unchecked[str]:
         if item.key == 0:
             return Unchecked(check)
         if item.key == 2:
@@ -123,7 +124,7 @@ def test_no_call_starts_while_as_many_replies_as_the_limit_are_unchecked() -> No
 def test_threads_are_made_only_when_all_others_have_a_call() -> None:
     names: set[str] = set()
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         names.add(threading.current_thread().name)
         return ""
 
@@ -136,7 +137,7 @@ def test_threads_are_made_only_when_all_others_have_a_call() -> None:
 
 @pytest.mark.parametrize("raised", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
 def test_every_exception_of_a_call_is_its_outcome(raised: type[BaseException]) -> None:
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         if item.key == 0 and attempt == 1:
             raise raised
         return "done"
@@ -156,7 +157,7 @@ def test_a_hung_call_is_written_off_and_its_late_reply_is_recognized() -> None:
     release = threading.Event()
     told = threading.Event()
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         if item.key == 0 and attempt == 1:
             assert cancel.wait(PATIENCE_S)
             assert release.wait(PATIENCE_S)
@@ -188,7 +189,7 @@ def test_a_hung_call_is_written_off_and_its_late_reply_is_recognized() -> None:
 def test_hung_calls_in_every_slot_end_the_run_and_not_the_process() -> None:
     release = threading.Event()
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         release.wait(PATIENCE_S)
         return ""
 
@@ -211,7 +212,7 @@ def test_a_signal_handler_stops_a_run_that_waits() -> None:
 
     main = threading.get_ident()
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         while sys._current_frames()[main].f_code is not ThreadExecutor.wait.__code__:
             os.sched_yield()
         signal.pthread_kill(main, signal.SIGUSR1)
@@ -267,7 +268,7 @@ def test_another_thread_stops_a_run_and_calls_in_flight_still_count() -> None:
     started = threading.Event()
     stopping = threading.Event()
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         started.set()
         assert stopping.wait(PATIENCE_S)
         return "kept"
@@ -293,7 +294,7 @@ def test_another_thread_stops_a_run_and_calls_in_flight_still_count() -> None:
 def test_a_failing_executor_cancels_its_calls_and_releases_its_threads() -> None:
     threads: queue.SimpleQueue[threading.Thread] = queue.SimpleQueue()
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         threads.put(threading.current_thread())
         assert cancel.wait(PATIENCE_S)
         return ""
@@ -316,7 +317,7 @@ def test_a_failing_executor_cancels_its_calls_and_releases_its_threads() -> None
 def test_slots_are_filled_between_two_statements_of_a_slow_executor() -> None:
     begun: queue.SimpleQueue[int] = queue.SimpleQueue()
 
-    def call(item: Item[int, int], attempt: int, cancel: threading.Event) -> str:
+    def call(item: Item[int, int], attempt: int, cancel: CancelEvent) -> str:
         begun.put(item.key)
         return ""
 

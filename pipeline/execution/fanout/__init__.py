@@ -7,6 +7,7 @@ and limits of 1 cause no deadlock (requirements 1 to 9 and 26).
 
 from __future__ import annotations
 
+from pipeline.execution.fanout.cancel_event import CancelEvent
 from pipeline.execution.fanout.driver import FanOut
 from pipeline.execution.fanout.events import (
     DEADLINE,
@@ -51,6 +52,7 @@ __all__ = [
     "CallFunction",
     "CallResult",
     "CallTimedOut",
+    "CancelEvent",
     "Clock",
     "DeadlineExceeded",
     "Decide",

@@ -1,7 +1,7 @@
 """The event that says that the result of a call is not needed.
 
-Most calls never wait for it, and `threading.Event` costs 5 µs, because it makes a lock and a
-condition. This event is a flag until a thread waits.
+Most calls never wait for the event, and `threading.Event` costs 5 µs, because it makes a lock and a
+condition. A `CancelEvent` is a flag until a thread waits.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 import threading
 
 
-class CancelEvent(threading.Event):
-    """A `threading.Event` that only the thread of its call waits for, and that is never cleared."""
+class CancelEvent:
+    """A `threading.Event` without `clear`. Only the thread of the call waits for the event."""
 
     def __init__(self) -> None:
-        # Without `super().__init__()`, whose lock and condition are what costs.
         self._is_cancelled = False
         self._awaited: threading.Event | None = None
 
@@ -27,10 +26,6 @@ class CancelEvent(threading.Event):
         self._is_cancelled = True
         if self._awaited is not None:
             self._awaited.set()
-
-    def clear(self) -> None:
-        """Raise NotImplementedError: a call that was cancelled stays cancelled."""
-        raise NotImplementedError
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the result is not needed; return whether this is so."""

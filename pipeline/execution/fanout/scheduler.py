@@ -8,7 +8,6 @@ Returned. A late reply changes no item.
 from __future__ import annotations
 
 import heapq
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +63,7 @@ class Call(Generic[K, G]):
     item: Item[K, G]
     attempt: int
     started_at: float
-    cancel: threading.Event
+    cancel: CancelEvent
 
 
 class Scheduler(Generic[K, G, R]):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Generic, Protocol, TypeAlias
 
+from pipeline.execution.fanout.cancel_event import CancelEvent
 from pipeline.execution.fanout.events import G, Item, K, R
 from pipeline.execution.fanout.scheduler import Call
 
@@ -27,7 +28,7 @@ class Unchecked(Generic[R]):
     check: Callable[[], R]
 
 
-CallFunction: TypeAlias = Callable[[Item[K, G], int, threading.Event], R | Unchecked[R]]
+CallFunction: TypeAlias = Callable[[Item[K, G], int, CancelEvent], R | Unchecked[R]]
 
 
 class Clock(Protocol):
