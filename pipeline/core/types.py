@@ -54,6 +54,8 @@ class Due:
     job_id: UUID
     step: Step
     dispatch_no: int
+    is_sent_again: bool = False
+    """Whether a wake-up with this dispatch number was sent before."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from secrets import token_hex
 from threading import Lock
 from typing import Any, ClassVar
 from uuid import UUID, uuid4
@@ -129,13 +130,23 @@ def entry_id(job_id: UUID | str, step: str, dispatch_no: int) -> str:
     return f"{job_id}-{step}-{dispatch_no}"
 
 
+def _entry_of(due: Due) -> str:
+    """Return the id of the wake-up of a job that is due.
+
+    A wake-up that is sent again needs an id of its own: the worker that ends the first entry
+    deletes its hash in Redis, and an entry without a hash wakes no worker.
+    """
+    entry = entry_id(due.job_id, due.step.value, due.dispatch_no)
+    return f"{entry}-{token_hex(4)}" if due.is_sent_again else entry
+
+
 def enqueue_step(
     job_id: UUID | str, step: str, dispatch_no: int, *, using: str | None = None
 ) -> None:
     """Wake a worker for the step after the transaction commits; never raises for Redis.
 
-    Not `unique`: RQ refuses an id as long as a lost entry's hash exists. A second entry with the
-    same id is harmless, because it finds nothing to claim.
+    Not `unique`: RQ refuses an id as long as a lost entry's hash exists. A second entry for the
+    same job is harmless, because it finds nothing to claim.
     """
     queue = Step(step).value
     entry = entry_id(job_id, queue, dispatch_no)
@@ -153,8 +164,7 @@ def enqueue_steps(due: Iterable[Due], *, using: str | None = None) -> None:
     """
     entries: dict[str, list[str]] = {}
     for each in due:
-        queue = each.step.value
-        entries.setdefault(queue, []).append(entry_id(each.job_id, queue, each.dispatch_no))
+        entries.setdefault(each.step.value, []).append(_entry_of(each))
 
     def send() -> None:
         for queue, found in entries.items():

@@ -35,7 +35,7 @@ CLEAN_LIMIT = 1_000
 """Entries of a registry that one clean-up covers."""
 _SCAN = 1_000
 """Keys that one step of a search in Redis reads."""
-_OURS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\w+)-\d+")
+_OURS = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(\w+)-\d+(?:-[0-9a-f]{8})?")
 
 
 @dataclass(frozen=True, kw_only=True)

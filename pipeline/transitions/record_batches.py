@@ -146,6 +146,6 @@ def next_of_record_batch(batch_id: UUID, but: UUID) -> list[Due]:
     with connection.cursor() as cursor:
         cursor.execute(_NEXT, {"batch": batch_id, "but": but})
         return [
-            Due(job_id=job_id, step=Step(step), dispatch_no=dispatch_no)
+            Due(job_id=job_id, step=Step(step), dispatch_no=dispatch_no, is_sent_again=True)
             for job_id, step, dispatch_no in cursor.fetchall()
         ]

@@ -26,16 +26,20 @@ from rq.utils import as_text
 from medproc import addresses, embedded
 from pipeline.core.server_faults import ServerFault, line_of
 from pipeline.core.states import Step
+from pipeline.models import RecordBatch
 from pipeline.operations.health import examine
-from pipeline.queueing import queues
+from pipeline.queueing import queues, rq_registries
 from pipeline.queueing.queues import (
     RECORD_QUEUES,
     StepEntry,
     StepQueue,
     enqueue_step,
+    enqueue_steps,
     entry_id,
+    push,
     queue_depths,
 )
+from pipeline.transitions import claim, fenced, next_of_record_batch, requeue_interrupted
 from tests.support.rows import a_job
 
 JOB = uuid4()
@@ -50,6 +54,32 @@ def fetched(client: redis.Redis, entry: str) -> StepEntry:
     found = StepEntry.fetch(entry, connection=client)
     assert isinstance(found, StepEntry)
     return found
+
+
+def test_a_record_that_is_woken_again_keeps_the_wake_up_when_its_first_one_ends(
+    cloned_db: str, redis_db: redis.Redis
+) -> None:
+    batch = RecordBatch.objects.create(max_concurrent_tasks=1)
+    jobs = [a_job(record_batch=batch) for _ in range(2)]
+    lease = claim(Step.PASS1, "w1")
+    assert lease is not None
+    (waits,) = (job.id for job in jobs if job.id != lease.job_id)
+    push("pass1", entry_id(waits, "pass1", 0))
+    # A second worker takes the wake-up, and finds the batch full.
+    found = StepQueue.dequeue_any([StepQueue("pass1", connection=redis_db)], None, redis_db)
+    assert found is not None
+    first, _ = found
+    assert claim(Step.PASS1, "w2") is None
+
+    with fenced(lease):
+        requeue_interrupted(lease)
+        enqueue_steps(next_of_record_batch(batch.id, but=lease.job_id))
+    # RQ ends an entry like this whose result is not kept.
+    first.cleanup(ttl=0, remove_from_queue=False)
+
+    queue = rq_registries.look(["pass1"])["pass1"]
+    assert (len(queue.entries), queue.broken) == (1, ())
+    assert queue.entries[0].startswith(entry_id(waits, "pass1", 0))
 
 
 def test_an_entry_waits_only_after_the_commit(cloned_db: str, redis_db: redis.Redis) -> None:
