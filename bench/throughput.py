@@ -74,7 +74,7 @@ class BenchmarkStep:
         asked = request()
         limiter = self._limiter
         if limiter is not None:
-            asked = replace(asked, on_send=lambda: limiter.sent(self._tickets[item.key]))
+            asked = replace(asked, on_sent=lambda: limiter.sent(self._tickets[item.key]))
         return self._provider.generate(asked).details.input_tokens
 
     def admit_many(self, items: Sequence[Item[int, int]], now: float) -> tuple[int, float | None]:

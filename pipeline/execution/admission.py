@@ -1,7 +1,7 @@
 """What one step asks of the rate limiter and reports to it, and when the step must park.
 
 The local engine has no limit and no limiter. Only the executor thread uses `StepAdmission`, except
-for `sent`, which a call thread uses.
+for `noting_sent`, which a call thread uses.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
+from functools import partial
 from typing import TypeAlias
 
 from django.conf import settings
@@ -209,10 +210,17 @@ class StepAdmission:
         longest_s = math.inf if self.must_park else scaled(LONGEST_HOLD_S)
         return AdmissionWait(seconds=min(answer.seconds, longest_s), why=answer.why)
 
-    def sent(self, key: SplitKey) -> None:
-        """Note that a call goes out now. Runs in the call thread."""
+    def noting_sent(self, key: SplitKey) -> Callable[[], object]:
+        """Return the function that notes, in the call thread, that this call has gone out.
+
+        The function belongs to the ticket: an abandoned call can go out after its repetition has
+        begun.
+        """
         ticket = self._tickets.get(key)
-        if self.limiter is not None and ticket is not None:
+        return (lambda: None) if ticket is None else partial(self._sent, ticket)
+
+    def _sent(self, ticket: Ticket) -> None:
+        if self.limiter is not None:
             self._starts.sent(ticket)
             self.limiter.sent(ticket)
 

@@ -247,14 +247,10 @@ class _EmbeddingRun:
                 texts=self._texts[item.key],
                 dimensions=EMBEDDING_DIMENSIONS,
                 deadline_s=scaled(min(CALL_S, settings.CALL_DEADLINE_S)),
-                on_send=lambda: self._send(item.key, cancel),
+                on_send=lambda: self._heartbeat.await_lease(cancel),
+                on_sent=self._admission.noting_sent(item.key),
             )
         )
-
-    def _send(self, key: SplitKey, cancel: fanout.CancelEvent) -> None:
-        """Let a call go out. Runs in its call thread."""
-        self._heartbeat.await_lease(cancel)
-        self._admission.sent(key)
 
     def _decide(
         self, item: _Item, _attempt: int, error: BaseException, now: float

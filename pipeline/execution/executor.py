@@ -249,7 +249,8 @@ class StepExecutor(Generic[W]):
         request = replace(
             self._work.request(split),
             encounter_id=encounter_id.hex if encounter_id else "",
-            on_send=lambda: self._send(item.key, cancel),
+            on_send=lambda: self._heartbeat.await_lease(cancel),
+            on_sent=self._admission.noting_sent(item.key),
         )
         self._call_log.note_prompt(item.key, request)
         if self._replies is not None:
@@ -262,11 +263,6 @@ class StepExecutor(Generic[W]):
             raise
         # The check computes for milliseconds; the next call need not wait for its end.
         return fanout.Unchecked(lambda: self._checked(split, reply))
-
-    def _send(self, key: SplitKey, cancel: fanout.CancelEvent) -> None:
-        """Let a call go out. Runs in its call thread."""
-        self._heartbeat.await_lease(cancel)
-        self._admission.sent(key)
 
     def _checked(self, split: Split[W], reply: Reply) -> AcceptedReply:
         """Check a reply. Runs in the thread of the call; touches no row."""

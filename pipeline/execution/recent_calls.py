@@ -57,7 +57,7 @@ class RecentStarts:
         starts[ticket.id] = (ticket.asked_at, ticket.tokens)
 
     def sent(self, ticket: Ticket) -> None:
-        """Count a call from now, because it goes out now. Runs in a call thread."""
+        """Count a call from now, because it has gone out now. Runs in a call thread."""
         if ticket.id in self._starts:
             self._starts[ticket.id] = (time.monotonic(), ticket.tokens)
 

@@ -51,8 +51,11 @@ class Request:
     """The encounter that the call asks about, in hexadecimal; empty if it asks about none. A reply
     need not name an encounter, but must not name another one."""
     on_send: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
-    """Called in the call's thread when the request is sent. A provider without a network never
+    """Called in the call's thread before the request is sent. A provider without a network never
     calls it."""
+    on_sent: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
+    """Called in the call's thread once the request has left the process, with its body. A request
+    that finds no connection never leaves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +76,9 @@ class EmbeddingRequest:
     deadline_s: float
     """Seconds of wall clock, scaled by TIME_SCALE. The caller abandons the call at this age."""
     on_send: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
-    """Called in the call's thread when the request is sent."""
+    """See `Request`."""
+    on_sent: Callable[[], object] = field(default=lambda: None, repr=False, compare=False)
+    """See `Request`."""
 
 
 @dataclass(frozen=True, kw_only=True)

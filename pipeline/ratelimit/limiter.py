@@ -54,6 +54,8 @@ SAMPLES = 500
 """Durations from admission to sending from which the guard's p99 is computed."""
 MOST_NOTED = 16
 """The most noted outcomes that wait for the next message."""
+WAY_S = 0.05
+"""The way of a request to the provider: it is not measured, and the guard has to cover it too."""
 GUARD_CAP_S = 5.0
 """The largest guard, so that one stalled process does not close the window for all."""
 
@@ -214,15 +216,15 @@ class RateLimiter:
         return f"{self._ticket_prefix}{self._tickets}"
 
     def sent(self, ticket: Ticket) -> None:
-        """Note that the call goes out now, and adapt the guard to the p99 of these delays.
+        """Note that the call has gone out now, and adapt the guard to the p99 of these delays.
 
-        A call that is slower than the guard is booked again in the current bucket: the provider
-        counts the call from its arrival.
+        A call that arrives later than the guard allows is booked again in the current bucket: the
+        provider counts the call from its arrival.
         """
         delay = self._clock() - ticket.asked_at
         with self._lock:
             p99 = self._send_delays.add(delay)
-        is_late = delay > self._guard_s and not ticket.is_local
+        is_late = delay + WAY_S > self._guard_s and not ticket.is_local
         self._guard_s = min(max(self._tuning.guard_s, p99), GUARD_CAP_S)
         if is_late:
             moved = self._run(self._scripts.control, "late", ticket.bucket, ticket.tokens)

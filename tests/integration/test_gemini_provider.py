@@ -383,6 +383,23 @@ def test_a_call_says_when_it_goes_out_and_only_to_its_own_request() -> None:
     assert seen == ["sent", "arrived", "arrived"]
 
 
+def test_a_call_has_gone_out_once_its_body_has_left_and_not_without_a_connection(
+    emulator: Emulator,
+) -> None:
+    seen: list[str] = []
+    asked = replace(
+        entities_request(),
+        on_send=lambda: seen.append("goes out"),
+        on_sent=lambda: seen.append(f"has gone out, {len(emulator.log())} answered"),
+    )
+    before = len(emulator.log())
+
+    failure(gemini("http://127.0.0.1:1"), asked)
+    gemini(emulator.url).generate(asked)
+
+    assert seen == ["goes out", "goes out", f"has gone out, {before} answered"]
+
+
 def test_a_deadline_below_ten_seconds_is_never_sent(provider: GeminiProvider) -> None:
     reply = provider.generate(entities_request(deadline_s=0.3))
 

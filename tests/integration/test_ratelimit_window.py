@@ -296,6 +296,22 @@ def test_a_call_that_goes_out_late_holds_its_place_in_the_window_from_then(
     assert other.state().tokens_used == 0
 
 
+def test_a_call_whose_way_may_outlast_the_guard_is_booked_again(redis_db: redis.Redis) -> None:
+    simulation = Simulation(redis_db, Quota(requests=1))
+    limiter = simulation.limiter()
+    settle(simulation, limiter)
+    ticket = admitted(limiter)
+    # The guard is 150 ms, and the call needs some of them to arrive.
+    simulation.now += 0.14
+    limiter.sent(ticket)
+
+    simulation.now += 60.1
+    held = refused(limiter)
+
+    assert held.why is Why.REQUESTS
+    assert held.seconds == pytest.approx(0.1, abs=0.06)
+
+
 def test_the_lease_of_an_unreported_call_expires(redis_db: redis.Redis) -> None:
     simulation = Simulation(redis_db, tuning=Tuning(lease_s=150))
     limiter = simulation.limiter()

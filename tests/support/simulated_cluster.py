@@ -231,7 +231,7 @@ class SimulatedHost:
         reason = None
         with FanOut(
             [policy.item(split) for split in splits.open],
-            call=lambda item, attempt, cancel: gate.sent(item.key),
+            call=lambda item, attempt, cancel: gate.noting_sent(item.key)(),
             decide=policy.decide,
             admit_many=policy.admit_many,
             limits=Limits(
