@@ -114,7 +114,8 @@ def entity_rows(
             batch_index=batch.index,
         )
         aligned.append(found)
-        judged.update(_judged(found, second(batch.index), pages))
+        # A reading costs more than all other checks, and without an entity nothing is compared.
+        judged.update(_judged(found, second(batch.index) if found else None, pages))
     merged = merge(aligned)
     words = _words(lease, merged, pages, ocr_words)
     sources = (SourceDates(pages), SourceNumbers(pages))

@@ -138,9 +138,11 @@ class BatchWork:
         )
 
     def accept(self, split: Split[Batch], output: BaseModel) -> AcceptedReply:
-        if LocalProvider.name != settings.MEDPROC_PROVIDER:
+        reply = cast(EntityReply, output)
+        # The second reader judges the entities of a reply, and nothing else.
+        if reply.entities and LocalProvider.name != settings.MEDPROC_PROVIDER:
             self._second.prepare(split.row.id, self._slices_of(split.row))
-        return _accepted(cast(EntityReply, output))
+        return _accepted(reply)
 
     def merge(
         self, row: Batch, outputs: Sequence[tuple[Split[Batch], Mapping[str, Any]]]
@@ -171,6 +173,7 @@ class BatchWork:
         failed = [b for b in batches if b.status == WorkStatus.FAILED]
         store.add_up(result, batches, self._began)
         if failed:
+            self._second.forget(batches)
             store.mark_failed(result, batches, failed)
             flush.parents.append(store.result_row(result))
             return ()
@@ -185,6 +188,7 @@ class BatchWork:
             self._pages,
             lambda index: self._second.take(batches[index], self._slices_of(batches[index])),
         )
+        self._second.forget(batches)
         store.mark_succeeded(result, batches, replies, entities, self._pages)
         flush.parents.append(store.result_row(result))
         flush.results.extend(entities)

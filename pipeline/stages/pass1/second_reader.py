@@ -1,4 +1,5 @@
-"""The second readings of a step's batches: each batch is read once, and only if a model replied.
+"""The second readings of a step's batches: each batch is read once, and only if a model found
+an entity in the batch.
 
 Call threads prepare the readings, so that the executor's thread is not kept from its work. A batch
 that an earlier run answered is read at its publication.
@@ -6,7 +7,7 @@ that an earlier run answered is read at its publication.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from uuid import UUID
 
@@ -41,3 +42,8 @@ class SecondReader:
         # hold the lock in turn, and the thread would miss its heartbeats.
         ready = self._readings.pop(batch.id, None)
         return SecondReading(slices()) if ready is None else ready
+
+    def forget(self, batches: Iterable[Batch]) -> None:
+        """Forget the readings that no publication will take."""
+        for batch in batches:
+            self._readings.pop(batch.id, None)
