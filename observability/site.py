@@ -35,6 +35,7 @@ class ConsoleSite(AdminSite):
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         """Return the URLs of the console's pages, then those of the tables."""
+        from observability.entry import own_sessions
         from observability.urls import console_urls
 
         tables = path("tables/", self.admin_view(self.tables), name="tables")
@@ -45,7 +46,11 @@ class ConsoleSite(AdminSite):
             path("oidc/start/", oidc.start_log_in, name="oidc_start"),
             path("oidc/callback/", oidc.finish_log_in, name="oidc_callback"),
         ]
-        return [*console_urls(self), tables, *log_in, *of_django]
+        sessions = [
+            path("sessions/", self.admin_view(own_sessions.own_sessions), name="own_sessions"),
+            path("sessions/end/", self.admin_view(own_sessions.end_sessions), name="end_sessions"),
+        ]
+        return [*console_urls(self), tables, *log_in, *sessions, *of_django]
 
     def index(  # type: ignore[override]  # it may send elsewhere
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

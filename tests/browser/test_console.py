@@ -48,6 +48,7 @@ def the_pages(scenario: IncidentScenario) -> dict[str, str]:
         "upload": "/admin/upload/",
         "confirm": "/admin/holds/pause/?target=pass1",
         "search": "/admin/search/?q=xyzxyz",
+        "sessions": "/admin/sessions/",
         "tables": "/admin/tables/",
         "list": "/admin/pipeline/providercall/",
     }

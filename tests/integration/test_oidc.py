@@ -109,7 +109,7 @@ def test_a_user_gets_the_roles_of_all_groups_and_a_session_of_its_own(
     assert client.session.session_key != stranger
     names = set(client.session.keys())
     assert {name for name in names if not name.startswith("_auth")} == {
-        "log_in_through", "began_at", "seen_at",
+        "log_in_through", "began_at", "seen_at", "address", "browser",
     }  # fmt: skip
     assert log_ins() == [("jane", "done", {"through": "identity provider"})]
     by_provider = AuditEvent.objects.filter(actor="identity provider")

@@ -99,6 +99,7 @@ class CheckedUrl:
 
 PAGES = (
     CheckedUrl(name="tables", who=STAFF),
+    CheckedUrl(name="own_sessions", who=STAFF),
     CheckedUrl(name="overview", statements=20),
     CheckedUrl(name="search"),
     CheckedUrl(name="search", query={"q": "record"}, answer=HTTPStatus.FOUND),
@@ -265,6 +266,7 @@ OTHERS = frozenset(
     {
         "index", "login", "logout", "password_change", "password_change_done", "autocomplete",
         "jsi18n", "app_list", "auth_user_password_change", "oidc_start", "oidc_callback",
+        "end_sessions",
     }
 )  # fmt: skip
 """URLs of Django and of the log-in; separate tests cover the ones that matter."""
