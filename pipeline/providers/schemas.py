@@ -98,6 +98,8 @@ class _Reply(BaseModel):
     def _storable(cls, value: Any) -> Any:
         # PostgreSQL refuses NUL, and UTF-8 cannot encode lone surrogates. Models write both.
         if isinstance(value, str):
+            if value.isascii():
+                return value.replace("\x00", "")
             return value.replace("\x00", "").encode("utf-8", "replace").decode()
         return value
 

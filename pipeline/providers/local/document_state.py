@@ -182,6 +182,14 @@ class DocumentState:
                 return True
         return False
 
+    def tokens_in(self, start: int, end: int) -> list[Token]:
+        """Return the tokens that lie within `text[start:end]`."""
+        first = bisect.bisect_left(self.tokens, (start,))
+        last = first
+        while last < len(self.tokens) and self.tokens[last].end <= end:
+            last += 1
+        return self.tokens[first:last]
+
     def line_at(self, offset: int) -> int:
         """Return the index of the line that contains `offset`."""
         return max(0, bisect.bisect_right(self.lines, (offset, len(self.text) + 1)) - 1)

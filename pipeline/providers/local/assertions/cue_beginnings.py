@@ -1,4 +1,4 @@
-"""The first two characters that a pattern can match, read from the pattern itself.
+"""The first characters that a pattern can match, read from the pattern itself.
 
 A scan tries a pattern only where the text begins with such characters. The answer may name too
 many beginnings, never too few. The module reads the syntax that our cues use: groups, classes,
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-_SIZE = 2
 ANY = "*"
 """A mark for any character in a beginning."""
 _EMPTY = frozenset([""])
@@ -37,9 +36,12 @@ def alternatives(pattern: str) -> list[str]:
     return [*parts, pattern[begin:]]
 
 
-def beginnings(pattern: str) -> frozenset[str]:
-    """Return the beginnings of all matches in lower case; a short one is a whole match."""
-    return _BeginningReader(pattern.lower()).alternation()
+def beginnings(pattern: str, size: int = 2) -> frozenset[str]:
+    """Return the beginnings of all matches in lower case, with `size` characters at most.
+
+    A shorter beginning is a whole match.
+    """
+    return _BeginningReader(pattern.lower(), size).alternation()
 
 
 def _class_end(pattern: str, at: int) -> int:
@@ -49,15 +51,12 @@ def _class_end(pattern: str, at: int) -> int:
     return at + 1
 
 
-def _joined(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
-    return frozenset((a + b)[:_SIZE] for a in left for b in (right if len(a) < _SIZE else _EMPTY))
-
-
 class _BeginningReader:
     """Reads one pattern from left to right."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, size: int) -> None:
         self._pattern, self._at = pattern, 0
+        self._size = size
 
     def alternation(self) -> frozenset[str]:
         found = self._sequence()
@@ -74,10 +73,20 @@ class _BeginningReader:
             if count is not None:
                 self._at = count.end()
                 if count.group()[0] != "?":
-                    part = part | _joined(part, part)
+                    part = self._repeated(part)
                 if count.group()[0] in "?*" or count[1] in ("", "0"):
                     part = part | _EMPTY
-            found = _joined(found, part)
+            found = self._joined(found, part)
+        return found
+
+    def _joined(self, left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
+        size = self._size
+        return frozenset((a + b)[:size] for a in left for b in (right if len(a) < size else _EMPTY))
+
+    def _repeated(self, part: frozenset[str]) -> frozenset[str]:
+        found = part
+        for _ in range(self._size - 1):
+            found = found | self._joined(found, part)
         return found
 
     def _part(self) -> frozenset[str]:

@@ -7,8 +7,10 @@ the grammar of verb forms, then the file, which lists longer phrases before shor
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from enum import Enum, auto
 from functools import cache, lru_cache
+from itertools import product
 from typing import NamedTuple
 
 from pipeline.providers.local.assertions.cue_beginnings import ANY, alternatives, beginnings
@@ -18,6 +20,9 @@ from pipeline.providers.local.names.word_lists import raw_rows
 
 class CueKind(Enum):
     """The effect of a phrase on the mentions around it."""
+
+    __hash__ = object.__hash__
+    """Members are equal only to themselves, and sets of kinds hash in every judgement."""
 
     NEUTRAL = auto()
     """A phrase that looks like a cue but is not a cue."""
@@ -114,6 +119,8 @@ _DETERMINED = re.compile(
 _OF_DIAGNOSIS = frozenset(
     {CueKind.NOT, CueKind.NEAR_NOT, CueKind.UNCLEAR, CueKind.POSSIBLE, CueKind.DOUBT, CueKind.RISK}
 )
+_SIZE = 4
+"""The characters by which phrases are chosen. With two, a place has five times as many."""
 _OF_TIME = frozenset({CueKind.PAST, CueKind.PRESENT})
 _Phrase = tuple[CueKind, re.Pattern[str]]
 
@@ -134,21 +141,50 @@ def cue_rows() -> tuple[tuple[CueKind, str], ...]:
 
 
 @cache
-def _phrases() -> tuple[tuple[frozenset[str], _Phrase], ...]:
-    """Return each phrase with its beginnings."""
+def _phrases() -> tuple[_Phrase, ...]:
     return tuple(
-        (beginnings(part), (kind, re.compile(part, re.I)))
-        for kind, row in cue_rows()
-        for part in alternatives(row)
+        (kind, re.compile(part, re.I)) for kind, row in cue_rows() for part in alternatives(row)
     )
 
 
-@lru_cache(maxsize=4_096)
-def _phrases_at(opening: str) -> tuple[_Phrase, ...]:
-    """Return the phrases that can match text that begins with these two characters."""
-    first, both = opening[:1], opening
-    keys = {"", first, ANY, both, first + ANY, ANY + both[1:], ANY + ANY}
-    return tuple(phrase for begins, phrase in _phrases() if not keys.isdisjoint(begins))
+@cache
+def _by_beginning() -> dict[str, tuple[int, ...]]:
+    """Return the places of the phrases by each of their beginnings."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    parts = (part for _, row in cue_rows() for part in alternatives(row))
+    for place, part in enumerate(parts):
+        for begin in beginnings(part, _SIZE):
+            found[begin].append(place)
+    return {begin: tuple(places) for begin, places in found.items()}
+
+
+@lru_cache(maxsize=8_192)
+def phrases_at(opening: str) -> tuple[_Phrase, ...]:
+    """Return the phrases that can match text that begins with these characters, in their order."""
+    known = _by_beginning()
+    if len(opening) < _SIZE:
+        begins = (begin for begin in known if _can_begin(begin, opening))
+    else:
+        begins = (
+            "".join(signs)
+            for size in range(_SIZE + 1)
+            for signs in product(*((sign, ANY) for sign in opening[:size]))
+        )
+    places = {place for begin in begins for place in known.get(begin, ())}
+    return tuple(_phrases()[place] for place in sorted(places))
+
+
+def _can_begin(begin: str, opening: str) -> bool:
+    return all(mark in (sign, ANY) for mark, sign in zip(begin, opening, strict=False))
+
+
+def _opening(low: str, at: int) -> str:
+    """Return the characters by which the phrases at a place are chosen.
+
+    `re` takes some letters beyond ASCII for others (`ſ` for `s`), so fewer of them decide.
+    """
+    opening = low[at : at + _SIZE]
+    return opening if opening.isascii() else opening[:2]
 
 
 def cues_in(text: str) -> tuple[Cue, ...]:
@@ -160,7 +196,7 @@ def cues_in(text: str) -> tuple[Cue, ...]:
         at = place.start()
         if at < end:
             continue
-        for kind, pattern in _phrases_at(low[at : at + 2]):
+        for kind, pattern in phrases_at(_opening(low, at)):
             m = pattern.match(text, at)
             if m is not None and m.end() > at:
                 goes_on = kind is CueKind.AFFIRM and _is_denied_verb(text, found, m.start())

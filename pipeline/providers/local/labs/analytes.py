@@ -49,9 +49,9 @@ def analytes() -> dict[str, Any]:
 
 def find_analytes(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Analyte]]:
     """Yield start, end and analyte of each longest match, from left to right."""
-    at = 0
+    at, known = 0, analytes()
     while at < len(tokens):
-        found = _longest(tokens, at)
+        found = _longest(tokens, at) if tokens[at].norm in known else None
         if found is None:
             at += 1
         else:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from itertools import pairwise
 
 from pipeline.clinical.date_forms import DateOrder
@@ -83,6 +84,7 @@ class Columns:
 NO_COLUMNS = Columns()
 
 
+@lru_cache(maxsize=512)
 def columns_of(
     line: str, raw: str = "", order: DateOrder | None = None, own: date | None = None
 ) -> Columns:
@@ -126,8 +128,13 @@ def parts_of(raw: str, rule: str, wanted: int = 0) -> list[tuple[int, int]]:
 
     Bars at both ends of the line border the table; with `wanted` cells they part empty cells.
     """
+    return list(_parts_of(raw, rule, wanted))
+
+
+@lru_cache(maxsize=512)
+def _parts_of(raw: str, rule: str, wanted: int) -> tuple[tuple[int, int], ...]:
     if not rule:
-        return []
+        return ()
     gap = re.compile(r"[ ]{2,}" if rule == "  " else re.escape(rule))
     bounds = [0, *(at for m in gap.finditer(raw) for at in m.span()), len(raw)]
     found: list[tuple[int, int]] = []
@@ -143,7 +150,7 @@ def parts_of(raw: str, rule: str, wanted: int = 0) -> list[tuple[int, int]]:
             found.pop(0)
         if found[-1][0] == found[-1][1] and raw.rstrip().endswith("|"):
             found.pop()
-    return found
+    return tuple(found)
 
 
 def _of_cells(raw: str, rule: str, order: DateOrder | None, own: date | None) -> Columns:

@@ -6,6 +6,7 @@ A heading cell is known only if all of its words are known.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _BEFORE = r"(?:yesterday|previous|prior|prev|last|earlier|historical?|history|old|baseline)\.?"
 _RESULT = r"(?:results?|values?|findings?|readings?|observations?|levels?)"
@@ -107,6 +108,7 @@ _COMPILED = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _KINDS)
 _ASIDE = re.compile(r"[ ]*[(\[][A-Za-z .,/%^²³µ0-9]{1,24}[)\]]$|[:.*]+$")
 
 
+@lru_cache(maxsize=4_096)
 def kind_of_heading(words: str) -> str:
     """Return the kind of one heading cell: "" for an empty cell, `unknown` for unknown words."""
     plain = " ".join(_ASIDE.sub("", words.strip()).split())

@@ -129,8 +129,14 @@ def _rule(reading: DocumentState, start: int, end: int, assertion: Assertion, na
     return f"{name}.v1"
 
 
+_BEHIND_NAME = re.compile(r"\)[ ]+(?:vaccin|immuni[sz]ation|shot|booster)", re.I)
+"""Words without which `_named` finds nothing. This test is much faster."""
+
+
 def _read_named(reading: DocumentState) -> None:
     """Add vaccines with another name in parentheses (`Influenza (flu) vaccine given`)."""
+    if not _BEHIND_NAME.search(reading.text):
+        return
     for m in _named().finditer(reading.text):
         if reading.is_claimed(m.start(), m.end()) or reading.zones.in_heading(m.start()):
             continue

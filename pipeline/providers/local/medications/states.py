@@ -237,7 +237,7 @@ def _heading_above(reading: DocumentState, start: int) -> tuple[State | None, bo
             state, is_heading = _as_heading(line)
             if is_heading:
                 return state, _is_open(line, state)
-            if _OPEN_HEADING.match(line):
+            if line.endswith(":") and _OPEN_HEADING.match(line):
                 return None, True
         end = begin - 1
     if zone is not None and zone.heading and zone.zone in ("medications", "other"):

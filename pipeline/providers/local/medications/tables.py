@@ -221,7 +221,7 @@ def _is_dosed(cells: list[_Cell], table: _Table) -> bool:
 
 def _drug_at(reading: DocumentState, start: int, end: int) -> tuple[int, int] | None:
     """Return the place of the drug's name that a cell begins with."""
-    for match in lexicon().find([t for t in reading.tokens if start <= t.start and t.end <= end]):
+    for match in lexicon().find(reading.tokens_in(start, end)):
         if match.start == start and match.reading("medication"):
             return match.start, match.end
         break

@@ -14,6 +14,7 @@ _OF_DRUGS = re.compile(
     r"|start(?:ed)?|stop(?:ped)?|initials|status|comments?|notes?|reason",
     re.I,
 )
+_DIGIT = re.compile("[0-9]")
 _LEAST = 2
 """Other cells of the line that head a column."""
 
@@ -23,7 +24,7 @@ def is_column_heading(line: str, start: int, end: int) -> bool:
 
     A heading has no digit, and at least two of its other cells are known headings.
     """
-    if any(character.isdigit() for character in line):
+    if _has_digit(line):
         return False
     others = 0
     is_cell = False
@@ -37,6 +38,12 @@ def is_column_heading(line: str, start: int, end: int) -> bool:
             others += 1
         at = gap.end() if gap else stop
     return is_cell and others >= _LEAST
+
+
+def _has_digit(line: str) -> bool:
+    if line.isascii():
+        return _DIGIT.search(line) is not None
+    return any(character.isdigit() for character in line)
 
 
 def _is_of_results(cell: str) -> bool:

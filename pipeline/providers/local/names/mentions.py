@@ -251,6 +251,11 @@ def _is_chronic(printed: str, term: Term) -> bool:
     words = own_words(printed).lower()
     if term.kind == "abbreviation":
         words = f"{words} {term.name}".lower()
+    return _names_chronic(words)
+
+
+@lru_cache(maxsize=4_096)
+def _names_chronic(words: str) -> bool:
     return _PASSING.search(words) is None and any(chronic in words for chronic in _chronic())
 
 

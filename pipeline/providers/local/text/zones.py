@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import cast, get_args
 
 from pipeline.clinical.page_text.lines import PrintedLine, bullet_end
@@ -170,7 +170,8 @@ def _headings(line: PrintedLine) -> list[_Heading]:
     table = _table()
     printed = line.text[begin:].strip().rstrip(":").strip()
     if len(printed) <= _MAX_HEADING:
-        words = re.sub(r"\s+", " ", re.sub(r"\([^)]*\)", "", printed)).strip().lower()
+        outside = re.sub(r"\([^)]*\)", "", printed) if "(" in printed else printed
+        words = " ".join(outside.split()).lower()
         known = words in table and len(words.split()) <= _MAX_HEADING_WORDS
         if known and _is_whole_heading(printed, line):
             return [(line.start + begin, line.end, table[words], printed)]
@@ -179,7 +180,7 @@ def _headings(line: PrintedLine) -> list[_Heading]:
         longer = _longer_heading(printed, words)
         if longer is not None:
             return [(line.start + begin, line.end, longer, printed)]
-    if not any(map(_may_be_named, _NAMED.finditer(line.text))):
+    if ":" not in line.text or not any(_may_be_named(m[1]) for m in _NAMED.finditer(line.text)):
         return found
     for m in _pattern().finditer(line.text):
         kind = table.get(re.sub(r"\s+", " ", m["name"]).lower())
@@ -286,9 +287,10 @@ _NAMED = re.compile(r"([^\s:]+)[ ]*(?:\([^)\n]{1,20}\)[ ]*)?:")
 """The last word before a colon."""
 
 
-def _may_be_named(m: re.Match[str]) -> bool:
+@lru_cache(maxsize=4_096)
+def _may_be_named(word: str) -> bool:
     """Return whether the word before a colon ends a heading. The large pattern decides."""
-    word = m[1].lower()
+    word = word.lower()
     return word.endswith(_last_words()) or word.partition("(")[0].endswith(_last_words())
 
 
