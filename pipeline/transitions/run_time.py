@@ -7,12 +7,8 @@ the first claim never count.
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Func, JSONField
-
-from pipeline.core.states import Step
-from pipeline.models import Job
 
 _ADDED = (
     "jsonb_set(step_run_ms, ARRAY[current_step], to_jsonb("
@@ -37,13 +33,3 @@ class RunUntilNow(Func):
     template = _ADDED.format(until="clock_timestamp()")
     arity = 0
     output_field: Any = JSONField()
-
-
-def run_ms(shell_file_id: UUID) -> dict[Step, int]:
-    """Return the milliseconds for which workers ran each step of a record, over all its jobs."""
-    found: dict[Step, int] = {}
-    jobs = Job.objects.filter(shell_file_id=shell_file_id)
-    for by_step in jobs.values_list("step_run_ms", flat=True):
-        for step, ms in by_step.items():
-            found[Step(step)] = found.get(Step(step), 0) + int(ms)
-    return found

@@ -7,41 +7,32 @@ how the step ended (requirement 21).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Avg, Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, Sum
 
 from pipeline.core.states import Step, WorkStatus
 from pipeline.models import (
-    Batch,
     Chunk,
     ClinicalMetrics,
     DiscoveryMetrics,
     DiscoverySession,
     Encounter,
     EncounterResult,
-    EnrichedEntity,
     Entity,
     EntityMetrics,
     NarrativeMetrics,
-    NarrativeResult,
-    NarrativeSentence,
     Page,
     PageAssignment,
-    PendingEncounter,
-    PendingStatus,
     Session,
     Summary,
-    ZoneResult,
     selectors,
 )
 from pipeline.models.fields import counted
-from pipeline.models.work_item import WorkItem
-from pipeline.transitions.run_time import run_ms
+from pipeline.transitions.total_figures import RecordFigures, figures_of
 
 # The figures of encounters that have not succeeded change without a flush of their own: a step can
 # end while their batches are half done, and a late reply adds tokens to an ended encounter.
@@ -72,28 +63,6 @@ M = TypeVar("M", DiscoveryMetrics, EntityMetrics, ClinicalMetrics, NarrativeMetr
 L = TypeVar("L", ClinicalMetrics, NarrativeMetrics)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Record:
-    """The rows that the totals of every pass need."""
-
-    summary: Summary
-    session: Session
-    ran: Mapping[Step, int]
-
-    @property
-    def shell_file_id(self) -> UUID:
-        shell_file_id: UUID = self.summary.shell_file_id
-        return shell_file_id
-
-    def failure(self, step: Step) -> dict[str, Any]:
-        """Return the failure columns of a pass's metrics row, from the session."""
-        is_here = self.session.failure_pass == step
-        return {
-            "error_code": self.session.error_code if is_here else None,
-            "error_summary": self.session.error_message if is_here else None,
-        }
-
-
 def write_totals(shell_file_id: UUID, session_id: UUID, step: Step) -> None:
     """Write the totals of a record whose job leaves a step.
 
@@ -101,57 +70,48 @@ def write_totals(shell_file_id: UUID, session_id: UUID, step: Step) -> None:
     """
     with connection.cursor() as cursor:
         cursor.execute(_ENCOUNTERS, {"session": session_id})
-    record = _Record(
-        summary=Summary.objects.get(shell_file_id=shell_file_id),
-        session=Session.objects.get(id=session_id),
-        ran=run_ms(shell_file_id),
-    )
+    record = figures_of(shell_file_id, session_id)
     took_ms = sum(record.ran.values())
-    calls = selectors.call_totals(session_id)
     Summary.objects.filter(shell_file_id=shell_file_id).update(
-        pass05_metrics=_discovery(record, step),
-        pass1_metrics=_detection(record),
-        pass2_metrics=_enrichment(record),
-        pass3_metrics=_narration(record),
-        entities_extracted_total=_visible(shell_file_id).count(),
+        pass05_metrics_id=_discovery(record, step),
+        pass1_metrics_id=_detection(record),
+        pass2_metrics_id=_later(
+            ClinicalMetrics, record, Step.PASS2, of_items=("zones_total", "zones_succeeded")
+        ),
+        pass3_metrics_id=_later(
+            NarrativeMetrics, record, Step.PASS3, of_items=(None, "narratives_written")
+        ),
+        entities_extracted_total=record.read["entities"]["count"],
         error_drill_down=_drill_down(record),
-        total_tokens_used=calls["total_tokens"],
-        total_cost_usd=calls["cost_usd"],
+        total_tokens_used=record.tokens().total,
+        total_cost_usd=record.cost_usd,
         total_processing_time_ms=counted(took_ms),
     )
     ended = Session.objects.filter(id=session_id, processing_completed_at__isnull=False)
     ended.update(total_processing_time=timedelta(milliseconds=took_ms))
 
 
-def _visible(shell_file_id: UUID) -> QuerySet[Entity, Entity]:
-    """Return the accepted entities of a record; only published encounters have entities."""
-    return Entity.objects.filter(shell_file_id=shell_file_id, accepted=True)
-
-
-def _drill_down(record: _Record) -> dict[str, Any] | None:
+def _drill_down(record: RecordFigures) -> dict[str, Any] | None:
     """Return the stored failures, and the encounters that are held back for a review."""
     held = [
         {"pages": sorted({span[0] for span in spans}), "error_code": code}
-        for spans, code in PendingEncounter.objects.filter(
-            discovery_session__shell_file_id=record.shell_file_id, status=PendingStatus.HELD
-        )
-        .order_by("chunk__chunk_index", "local_index")
-        .values_list("spans", "error_code")
+        for spans, code in record.read["held"] or ()
     ]
-    stored = record.summary.error_drill_down
+    stored: dict[str, Any] | None = record.read["error_drill_down"]
     if not held:
         return stored
     return {"failures": [], **(stored or {}), "held": held}
 
 
-def _discovery(record: _Record, step: Step) -> DiscoveryMetrics | None:
-    if step is not Step.PASS05 and record.summary.pass05_metrics is not None:
+def _discovery(record: RecordFigures, step: Step) -> UUID | None:
+    known = record.metrics_id(Step.PASS05)
+    if step is not Step.PASS05 and known is not None:
         # No later step changes these totals, and the count of unassigned pages reads their text.
-        return record.summary.pass05_metrics
-    session = DiscoverySession.objects.filter(shell_file_id=record.shell_file_id).first()
-    if session is None:
+        return known
+    if not record.read["discovered"]:
         return None
-    chunks = _items(Chunk, Q(discovery_session=session))
+    session = DiscoverySession.objects.get(shell_file_id=record.shell_file_id)
+    chunks = _chunks(session)
     DiscoverySession.objects.filter(id=session.id).update(
         chunks_succeeded=chunks["succeeded"],
         chunks_failed=chunks["failed"],
@@ -170,6 +130,7 @@ def _discovery(record: _Record, step: Step) -> DiscoveryMetrics | None:
         record,
         Step.PASS05,
         chunks,
+        **_of_ocr(record),
         encounters_detected=encounters.count(),
         encounters_held=session.encounters_held,
         pages_total=session.total_pages,
@@ -194,151 +155,74 @@ def _pages_unassigned(session: DiscoverySession) -> int:
     return pages.exclude(page_number__in=assigned).filter(text__regex=r"\S").count()
 
 
-def _detection(record: _Record) -> EntityMetrics | None:
-    results = EncounterResult.objects.filter(shell_file_id=record.shell_file_id)
-    of = results.aggregate(
-        total=Count("id"),
-        succeeded=Count("id", filter=Q(status=WorkStatus.SUCCEEDED)),
-        failed=Count("id", filter=Q(status=WorkStatus.FAILED)),
-        not_understood=Sum(
-            "total_rows_not_understood", filter=Q(status=WorkStatus.SUCCEEDED), default=0
-        ),
-    )
-    if not of["total"]:
+def _detection(record: RecordFigures) -> UUID | None:
+    encounters, entities = dict(record.read["encounters"]), record.read["entities"]
+    if not encounters["encounters_total"]:
         return None
-    batches = _items(Batch, Q(processing_session=record.session))
-    visible = _visible(record.shell_file_id)
-    found = visible.aggregate(count=Count("id"), confidence=Avg("confidence"))
-    failure = {"failure_encounter_id": None, **record.failure(Step.PASS1)}
-    if record.session.failure_pass == Step.PASS1:
-        failure["failure_encounter_id"] = record.session.failure_encounter_id
-        own = results.filter(
-            healthcare_encounter_id=record.session.failure_encounter_id, status=WorkStatus.FAILED
+    batches = record.items(Step.PASS1)
+    failed = record.failed_encounter(Step.PASS1)
+    failure = {"failure_encounter_id": failed, **record.failure(Step.PASS1)}
+    if failed is not None:
+        own = EncounterResult.objects.filter(
+            shell_file_id=record.shell_file_id,
+            healthcare_encounter_id=failed,
+            status=WorkStatus.FAILED,
         ).first()
         if own is not None:
             failure |= {"error_code": own.error_code, "error_summary": own.error_summary}
-    metrics = _write(
+    metrics_id = _write(
         EntityMetrics,
         record,
         Step.PASS1,
         batches,
-        entities_detected=found["count"],
-        rows_not_understood=of["not_understood"],
-        entity_types_found=sorted(visible.order_by().values_list("category", flat=True).distinct()),
-        encounters_total=of["total"],
-        encounters_succeeded=of["succeeded"],
-        encounters_failed=of["failed"],
+        **_of_ocr(record),
+        entities_detected=entities["count"],
+        entity_types_found=sorted(entities["categories"] or ()),
         batches_total=batches["total"],
         batches_succeeded=batches["succeeded"],
-        confidence=found["confidence"],
+        confidence=entities["confidence"],
+        **encounters,
         **failure,
     )
-    Entity.objects.filter(shell_file_id=record.shell_file_id, pass1_metrics=None).update(
-        pass1_metrics=metrics
-    )
-    return metrics
-
-
-def _enrichment(record: _Record) -> ClinicalMetrics | None:
-    zones = _items(ZoneResult, Q(processing_session=record.session))
-    if not zones["total"]:
-        return None
-    enriched = EnrichedEntity.objects.filter(shell_file_id=record.shell_file_id)
-    figures = enriched.aggregate(
-        entities_enriched=Count("id"),
-        entities_coded=Count("id", filter=Q(code__isnull=False)),
-        entities_flagged=Count("id", filter=~Q(flags=[])),
-    )
-    return _write_later(
-        ClinicalMetrics,
-        record,
-        Step.PASS2,
-        zones,
-        _by_encounter(ZoneResult, record),
-        zones_total=zones["total"],
-        zones_succeeded=zones["succeeded"],
-        **figures,
-    )
-
-
-def _narration(record: _Record) -> NarrativeMetrics | None:
-    narratives = _items(NarrativeResult, Q(processing_session=record.session))
-    if not narratives["total"]:
-        return None
-    sentences = NarrativeSentence.objects.filter(shell_file_id=record.shell_file_id)
-    figures = sentences.aggregate(
-        sentences_supported=Count("id", filter=Q(supported=True)),
-        sentences_unsupported=Count("id", filter=Q(supported=False)),
-    )
-    return _write_later(
-        NarrativeMetrics,
-        record,
-        Step.PASS3,
-        narratives,
-        _by_encounter(NarrativeResult, record),
-        narratives_written=narratives["succeeded"],
-        **figures,
-    )
-
-
-def _by_encounter(
-    model: type[ZoneResult] | type[NarrativeResult], record: _Record
-) -> dict[str, int]:
-    """Return the counts of encounters: all, published, and failed.
-
-    An encounter fails with one of its items. An encounter with all its replies, but without its
-    results, has failed too: its publication was refused.
-    """
-    encounters = (
-        model._default_manager.filter(
-            processing_session=record.session, healthcare_encounter__isnull=False
+    if entities["unnamed"]:
+        Entity.objects.filter(shell_file_id=record.shell_file_id, pass1_metrics=None).update(
+            pass1_metrics_id=metrics_id
         )
-        .order_by()
-        .values("healthcare_encounter_id")
-        .annotate(
-            all=Count("id"),
-            done=Count("id", filter=Q(status=WorkStatus.SUCCEEDED)),
-            lost=Count("id", filter=Q(status=WorkStatus.FAILED)),
-            kept=Count("id", filter=Q(status=WorkStatus.SUCCEEDED, output__isnull=False)),
-        )
-    )
-    return {
-        "encounters_total": len(encounters),
-        "encounters_succeeded": sum(
-            each["all"] == each["done"] and not each["kept"] for each in encounters
-        ),
-        "encounters_failed": sum(
-            each["lost"] > 0 or (each["all"] == each["done"] and each["kept"] > 0)
-            for each in encounters
-        ),
-    }
+    return metrics_id
 
 
-def _write_later(
+def _later(
     model: type[L],
-    record: _Record,
+    record: RecordFigures,
     step: Step,
-    items: Mapping[str, Any],
-    encounters: Mapping[str, int],
-    **figures: int,
-) -> L:
-    """Write the metrics row of a pass after Pass 1, with the failure that the session names."""
-    is_here = record.session.failure_pass == step
+    *,
+    of_items: tuple[str | None, str],
+) -> UUID | None:
+    """Write the metrics row of a pass after Pass 1, with the failure that the session names.
+
+    `of_items` are the columns for the number of all items, and of the items that have succeeded.
+    """
+    items = record.items(step)
+    if not items["total"]:
+        return None
+    of_all, of_done = of_items
+    counts = {of_done: items["succeeded"], **({of_all: items["total"]} if of_all else {})}
     return _write(
         model,
         record,
         step,
         items,
-        failure_encounter_id=record.session.failure_encounter_id if is_here else None,
-        **encounters,
-        **figures,
+        failure_encounter_id=record.failed_encounter(step),
+        **counts,
+        **record.read[f"{step}_encounters"],
+        **record.read[f"{step}_results"],
         **record.failure(step),
     )
 
 
-def _items(model: type[WorkItem], of: Q) -> dict[str, Any]:
-    """Return the counts, retries, tokens and models of some work items."""
-    rows = model._default_manager.filter(of)
+def _chunks(session: DiscoverySession) -> dict[str, Any]:
+    """Return the counts, retries, tokens and models of the chunks."""
+    rows = Chunk.objects.filter(discovery_session=session)
     totals = rows.aggregate(
         total=Count("id"),
         succeeded=Count("id", filter=Q(status=WorkStatus.SUCCEEDED)),
@@ -355,28 +239,41 @@ def _items(model: type[WorkItem], of: Q) -> dict[str, Any]:
     }
 
 
+def _of_ocr(record: RecordFigures) -> dict[str, Any]:
+    """Return the columns about OCR, which the metrics rows of Passes 0.5 and 1 have."""
+    pages = record.read["ocr_pages"]
+    return {
+        "ocr_model_used": selectors.OCR_MODEL if pages else None,
+        "ocr_pages_processed": pages,
+    }
+
+
 def _write(
-    model: type[M], record: _Record, step: Step, items: Mapping[str, Any], **figures: Any
-) -> M:
-    """Write the metrics row of a pass. Tokens are those of the calls, so late replies count."""
-    calls = selectors.call_totals(record.session.id, step)
-    shared: dict[str, Any] = {
-        "profile_id": record.summary.profile_id,
-        "processing_session_id": record.session.id,
+    model: type[M], record: RecordFigures, step: Step, items: Mapping[str, Any], **figures: Any
+) -> UUID:
+    """Write the metrics row of a pass, and return its id.
+
+    Tokens are those of the calls, so late replies count.
+    """
+    tokens = record.tokens(step)
+    values: dict[str, Any] = {
+        "profile_id": UUID(record.read["profile_id"]),
+        "processing_session_id": record.session_id,
         "processing_time_ms": counted(record.ran.get(step, 0)),
         "ai_model_used": items["models"],
         "total_retries_used": items["retries"],
-        "input_tokens": calls["input_tokens"],
-        "output_tokens": calls["output_tokens"],
-        "total_tokens": calls["total_tokens"],
-        "user_agent": record.summary.user_agent,
-        "ip_address": record.summary.ip_address,
+        "input_tokens": tokens.input,
+        "output_tokens": tokens.output,
+        "total_tokens": tokens.total,
+        "user_agent": record.read["user_agent"],
+        "ip_address": record.read["ip_address"],
+        **figures,
     }
-    if issubclass(model, DiscoveryMetrics | EntityMetrics):
-        ocr_pages = selectors.ocr_page_count(record.shell_file_id)
-        shared["ocr_model_used"] = selectors.OCR_MODEL if ocr_pages else None
-        shared["ocr_pages_processed"] = ocr_pages
+    known = record.metrics_id(step)
+    if known and model._default_manager.filter(id=known).update(**values):
+        return known
     metrics, _ = model._default_manager.update_or_create(
-        shell_file_id=record.shell_file_id, defaults={**shared, **figures}
+        shell_file_id=record.shell_file_id, defaults=values
     )
-    return metrics
+    metrics_id: UUID = metrics.id
+    return metrics_id

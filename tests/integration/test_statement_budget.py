@@ -15,9 +15,10 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from pipeline.core.states import Step
-from pipeline.models import Job
+from pipeline.models import Job, Session
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.stages.pass1_5 import run as pass1_5
+from pipeline.transitions.totals import write_totals
 from pipeline.workers import run_step
 from tests.support import code_rows, records
 from tests.support.short_records import short_record
@@ -30,6 +31,11 @@ DENSE = ("Gout. Osteoarthritis of the knee. Chronic obstructive pulmonary diseas
 FOR_UNKNOWN_WORDS = 2
 STATEMENTS_OF_A_GROUP = 12
 """The fence, the search of each category, and the write of one group."""
+STATEMENTS_OF_TOTALS = 7
+"""The encounters, the figures of all passes, a row for each of three passes, summary and session.
+"""
+STATEMENTS_OF_A_RECORD = 210
+"""All six passes of a record of four visits, with the ends of transactions; 199 today."""
 NOT_COUNTED = (
     "BEGIN",
     "COMMIT",
@@ -114,3 +120,24 @@ def test_a_group_of_encounters_costs_pass_1_5_the_same_statements_whatever_its_e
     assert abs(dense - plain) <= FOR_UNKNOWN_WORDS
     # Four groups: three times the statements of one group more.
     assert (parted - plain) / 3 <= STATEMENTS_OF_A_GROUP
+
+
+@pytest.mark.django_db
+def test_a_record_and_its_totals_cost_a_known_number_of_statements(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.LEASE_S = settings.CALL_DEADLINE_S = 2400.0
+    code_rows.load_icd_part()
+    received = records.submit(short_record(tmp_path / "record.pdf", 4))
+    with CaptureQueriesContext(connection) as of_record:
+        for step in Step:
+            run_step.run_step(step.value)
+    job = Job.objects.get(id=received.job_id)
+    assert job.status == "completed"
+
+    session = Session.objects.get(shell_file_id=received.shell_file_id)
+    with CaptureQueriesContext(connection) as of_totals:
+        write_totals(received.shell_file_id, session.id, Step.PASS3)
+
+    assert len(of_totals) <= STATEMENTS_OF_TOTALS
+    assert len(of_record) <= STATEMENTS_OF_A_RECORD

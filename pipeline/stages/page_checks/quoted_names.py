@@ -98,6 +98,7 @@ def is_same_measurement(one: str, other: str) -> bool:
     )
 
 
+@lru_cache(maxsize=4_096)
 def _core(phrase: str) -> frozenset[str]:
     """Return the words of a phrase without specimens and plain words."""
     words = frozenset(phrase.split())

@@ -1,0 +1,49 @@
+"""A worker does the one-time work of its horses before it forks. Counts, never seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from medproc.env import PROJECT_ROOT
+
+_PROCESS = """
+import json, re
+import django
+django.setup()
+from pipeline.codes.search.phrases import phrases
+from pipeline.documents.reader.version import reader_version
+from pipeline.workers import warming
+warming.warm()
+warming.warm_engine()
+from pipeline.providers.local.warm_up import warm_up as engine
+from pipeline.stages.warm_up import warm_up as stages
+compiled, compile_one = [], re._compiler.compile
+re._compiler.compile = lambda *of: compiled.append(of[0]) or compile_one(*of)
+read = phrases.cache_info().misses
+engine()
+stages()
+print(json.dumps([
+    [str(each) for each in compiled],
+    phrases.cache_info().misses - read,
+    reader_version.cache_info().currsize,
+]))
+"""
+
+
+def test_a_horse_compiles_and_reads_nothing_that_its_worker_has_met() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROCESS],
+        cwd=PROJECT_ROOT,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "medproc.settings"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    compiled, lists_read, versions_known = json.loads(done.stdout.splitlines()[-1])
+    assert compiled == []
+    assert lists_read == 0
+    assert versions_known == 1
