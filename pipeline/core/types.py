@@ -94,7 +94,7 @@ class PageSlice:
         return Span(self.page, self.start, self.start + len(self.text))
 
 
-def slices(spans: Sequence[Span], pages: dict[int, PageText]) -> tuple[PageSlice, ...]:
+def slices(spans: Sequence[Span], pages: Mapping[int, PageText]) -> tuple[PageSlice, ...]:
     """Cut the text of `spans` out of `pages`, in the order of the spans."""
     return tuple(
         PageSlice(page=s.page, start=s.start, text=pages[s.page].text[s.start : s.end])

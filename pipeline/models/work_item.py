@@ -159,8 +159,8 @@ class WorkItem(models.Model):
     @property
     def unpacked_output(self) -> dict[str, Any]:
         """The stored output; empty without one."""
-        output: Mapping[str, Any] = self.output or {}
-        return output.unpacked() if isinstance(output, PackedOutput) else dict(output)
+        output: Mapping[str, Any] | None = self.output
+        return output.unpacked() if isinstance(output, PackedOutput) else dict(output or {})
 
     def publish(self) -> None:
         """Clear the stored output: what was built from it is visible now."""

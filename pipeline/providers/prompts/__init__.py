@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from pipeline.clinical.facts import EntityFacts
@@ -86,9 +87,7 @@ def render(
 ) -> str:
     """Render the prompt of a task. A task without zones ignores `include_zones`."""
     zones = include_zones and task.has_zones
-    words = (_FOLDER / f"{task.name}_v{PROMPT_VERSION}.txt").read_text(encoding="utf-8")
-    words = _optional(words, "zones", shown=zones)
-    words = _optional(words, "attached", shown=any(s.attached for s in slices))
+    words = _words(task.name, zones=zones, attached=any(s.attached for s in slices))
     head = f"<<<TASK {task.name} {item_token} zones={'yes' if zones else 'no'}>>>"
     pages = []
     for s in slices:
@@ -101,7 +100,15 @@ def render(
             f"<<<PAGE {item_token} {s.page} {s.start} {role}>>>\n{body}\n<<<END {item_token}>>>"
         )
     listed = _listed(item_token, facts, limits or {}) if task.has_facts else ()
-    return "\n".join([words.rstrip("\n"), head, *listed, *pages])
+    return "\n".join([words, head, *listed, *pages])
+
+
+@cache
+def _words(name: str, *, zones: bool, attached: bool) -> str:
+    """Return the words of a task: a step sends the same words with each of its calls."""
+    words = (_FOLDER / f"{name}_v{PROMPT_VERSION}.txt").read_text(encoding="utf-8")
+    words = _optional(words, "zones", shown=zones)
+    return _optional(words, "attached", shown=attached).rstrip("\n")
 
 
 def _listed(

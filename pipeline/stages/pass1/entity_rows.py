@@ -88,7 +88,7 @@ class EncounterText:
         part = self.part(index, pages or self.pages_of(index))
         spans = [span for batch in self.batches for span in batch.spans]
         before, after = context_for(part, spans, self.pages)
-        return (*before, *cut(part.spans, dict(self.pages)), *after)
+        return (*before, *cut(part.spans, self.pages), *after)
 
 
 def entity_rows(

@@ -139,13 +139,14 @@ def _contiguous(page: int, later: int, pages: Mapping[int, PageText]) -> bool:
 def _units(run: list[Span], pages: Mapping[int, PageText], bounds: Bounds) -> list[_Unit]:
     grouped = [tuple(group) for _, group in groupby(run, key=lambda span: span.page)]
     texts = ["\n".join(_text(span, pages) for span in group) for group in grouped]
-    running = running_lines(texts)
+    # Boundaries are between pages: nothing is asked about the last page, or about one page.
+    running = running_lines(texts) if len(texts) > 1 else frozenset()
     units: list[_Unit] = []
     in_section = False
     for index, group in enumerate(grouped):
         after = Safety.SAFE
-        in_section = section_open_after(texts[index], running, was_open=in_section)
         if index + 1 < len(grouped):
+            in_section = section_open_after(texts[index], running, was_open=in_section)
             after = judge(texts[index], texts[index + 1], running, in_section=in_section)
         tokens = sum(_tokens(span, pages) for span in group)
         if tokens <= bounds.max_tokens:

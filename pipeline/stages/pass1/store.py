@@ -276,7 +276,7 @@ def _store_plan(
                 spans=[[s.page, s.start, s.end] for s in batch.spans],
                 max_attempts=settings.PASS1_MAX_RETRIES,
                 estimated_input_tokens=sum(
-                    estimate_tokens(part.text) for part in slices(batch.spans, dict(pages))
+                    estimate_tokens(part.text) for part in slices(batch.spans, pages)
                 ),
             )
             for batch in planned

@@ -218,7 +218,7 @@ class ZoneWork:
         spans = [Span(*span) for span in split.row.spans]
         if split.name:
             spans = [span for span in spans if span.page in set(split.pages)]
-        return cut(spans, dict(self._pages))
+        return cut(spans, self._pages)
 
 
 def _accepted(found: Sequence[Mapping[str, Any]], rejected: int) -> AcceptedReply:

@@ -1,0 +1,54 @@
+"""Work that a step does not repeat for each of its calls, in counts."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from pipeline.core.types import PageSlice, PageText, Span
+from pipeline.models import Batch
+from pipeline.providers.prompts import render_entities
+from pipeline.stages.pass1 import boundaries, planner
+
+PAGE = "ASSESSMENT\nGout of the left foot, seen today and treated as before."
+
+
+@pytest.mark.parametrize(("count", "boundaries"), [(1, 0), (2, 1), (7, 6)])
+def test_the_planner_reads_a_page_for_the_boundary_below_it_only(
+    count: int, boundaries: int
+) -> None:
+    pages = {n: PageText(number=n, text=PAGE) for n in range(1, count + 1)}
+
+    with patch.object(
+        planner, "section_open_after", wraps=boundaries.section_open_after
+    ) as section_open:
+        batches = planner.plan([page.whole for page in pages.values()], pages)
+
+    assert section_open.call_count == boundaries
+    planned = [span for batch in batches for span in batch.spans]
+    assert planned == [Span(n, 0, len(PAGE)) for n in pages]
+
+
+def test_the_words_of_a_prompt_are_read_once_from_the_disk() -> None:
+    part = (PageSlice(page=1, start=0, text=PAGE),)
+    render_entities("0" * 32, part, include_zones=True)
+
+    with patch.object(Path, "read_text", side_effect=AssertionError("read again")):
+        first, second = (render_entities(token * 32, part, include_zones=True) for token in "ab")
+
+    assert PAGE.splitlines()[1] in first
+    assert first.replace("a" * 32, "b" * 32) == second
+
+
+def test_an_output_is_unpacked_once_for_its_publication() -> None:
+    batch = Batch(output={"entities": []})
+    batch.pack_output()
+
+    with patch.object(zlib, "decompress", wraps=zlib.decompress) as decompress:
+        output = batch.unpacked_output
+
+    assert output == {"entities": []}
+    assert decompress.call_count == 1
