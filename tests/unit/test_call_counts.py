@@ -16,10 +16,8 @@ from pipeline.stages.pass1 import boundaries, planner
 PAGE = "ASSESSMENT\nGout of the left foot, seen today and treated as before."
 
 
-@pytest.mark.parametrize(("count", "boundaries"), [(1, 0), (2, 1), (7, 6)])
-def test_the_planner_reads_a_page_for_the_boundary_below_it_only(
-    count: int, boundaries: int
-) -> None:
+@pytest.mark.parametrize(("count", "asked"), [(1, 0), (2, 1), (7, 6)])
+def test_the_planner_reads_a_page_for_the_boundary_below_it_only(count: int, asked: int) -> None:
     pages = {n: PageText(number=n, text=PAGE) for n in range(1, count + 1)}
 
     with patch.object(
@@ -27,7 +25,7 @@ def test_the_planner_reads_a_page_for_the_boundary_below_it_only(
     ) as section_open:
         batches = planner.plan([page.whole for page in pages.values()], pages)
 
-    assert section_open.call_count == boundaries
+    assert section_open.call_count == asked
     planned = [span for batch in batches for span in batch.spans]
     assert planned == [Span(n, 0, len(PAGE)) for n in pages]
 
