@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from pipeline.core.states import Step
 from pipeline.core.types import Due
-from pipeline.models import Summary
 from pipeline.transitions import (
     Lease,
     land,
@@ -84,13 +83,11 @@ def settle(leaving: Sequence[Leaving]) -> list[Due]:
 
 
 def _roll_up(leaving: Leaving) -> None:
-    write_totals(leaving.shell_file_id, leaving.session_id, leaving.step)
     milestone = {"event": leaving.event, "at": timezone.now().isoformat()}
-    Summary.objects.filter(shell_file_id=leaving.shell_file_id).update(
-        business_events=Func(
-            F("business_events"),
-            Value([milestone], output_field=JSONField()),
-            template="%(expressions)s",
-            arg_joiner=" || ",
-        ),
+    noted = Func(
+        F("business_events"),
+        Value([milestone], output_field=JSONField()),
+        template="%(expressions)s",
+        arg_joiner=" || ",
     )
+    write_totals(leaving.shell_file_id, leaving.session_id, leaving.step, business_events=noted)

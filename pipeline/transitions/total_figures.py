@@ -52,6 +52,7 @@ SELECT json_build_object(
     'pass2', r.pass2_metrics_id, 'pass3', r.pass3_metrics_id),
   'failure_pass', s.failure_pass, 'error_code', s.error_code, 'error_message', s.error_message,
   'failure_encounter_id', s.failure_encounter_id,
+  'has_ended', s.processing_completed_at IS NOT NULL,
   'ran', (SELECT json_agg(step_run_ms) FROM job_queue WHERE shell_file_id = r.shell_file_id),
   'calls', (
     SELECT json_agg(of_step) FROM (

@@ -63,10 +63,11 @@ M = TypeVar("M", DiscoveryMetrics, EntityMetrics, ClinicalMetrics, NarrativeMetr
 L = TypeVar("L", ClinicalMetrics, NarrativeMetrics)
 
 
-def write_totals(shell_file_id: UUID, session_id: UUID, step: Step) -> None:
+def write_totals(shell_file_id: UUID, session_id: UUID, step: Step, **of_summary: Any) -> None:
     """Write the totals of a record whose job leaves a step.
 
-    Call this with the job locked, and after the move of the job.
+    Call this with the job locked, and after the move of the job. `of_summary` are further columns
+    of the summary that change with the totals.
     """
     with connection.cursor() as cursor:
         cursor.execute(_ENCOUNTERS, {"session": session_id})
@@ -86,9 +87,12 @@ def write_totals(shell_file_id: UUID, session_id: UUID, step: Step) -> None:
         total_tokens_used=record.tokens().total,
         total_cost_usd=record.cost_usd,
         total_processing_time_ms=counted(took_ms),
+        **of_summary,
     )
-    ended = Session.objects.filter(id=session_id, processing_completed_at__isnull=False)
-    ended.update(total_processing_time=timedelta(milliseconds=took_ms))
+    if record.read["has_ended"]:
+        Session.objects.filter(id=session_id).update(
+            total_processing_time=timedelta(milliseconds=took_ms)
+        )
 
 
 def _drill_down(record: RecordFigures) -> dict[str, Any] | None:
@@ -272,8 +276,13 @@ def _write(
     known = record.metrics_id(step)
     if known and model._default_manager.filter(id=known).update(**values):
         return known
-    metrics, _ = model._default_manager.update_or_create(
-        shell_file_id=record.shell_file_id, defaults=values
+    rows = model._default_manager
+    rows.bulk_create(
+        [model(shell_file_id=record.shell_file_id, **values)],
+        update_conflicts=True,
+        unique_fields=["shell_file"],
+        update_fields=list(values),
     )
-    metrics_id: UUID = metrics.id
-    return metrics_id
+    # The row of a record that a run before left behind keeps its id.
+    stored: UUID = rows.values_list("id", flat=True).get(shell_file_id=record.shell_file_id)
+    return stored

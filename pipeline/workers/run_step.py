@@ -97,6 +97,7 @@ def run_step(step: str) -> None:
     """
     due: Step | None = Step(step)
     try:
+        _warn_of_scheduler()
         # A horse runs each pass once at most, so that no memory of a horse grows without end.
         for left in reversed(range(len(Step))):
             if due is not None:
@@ -112,7 +113,6 @@ def run_step(step: str) -> None:
 
 def _run_best(step: Step, *, may_continue: bool) -> Step | None:
     """Run the best waiting job of a pass; return the pass with which the process goes on."""
-    _warn_of_scheduler()
     asked_at = time.monotonic()
     lease = claim(
         step,

@@ -195,6 +195,9 @@ def test_the_mask_of_one_size_of_images_is_made_once() -> None:
     [
         ("import django; django.setup()", "gemini_emulator.service"),
         ("import pipeline.documents.reader.child", "importlib.metadata"),
+        ("import pipeline.documents.reader.child", "subprocess"),
+        ("import pipeline.documents.reader.child", "hashlib"),
+        ("import pipeline.documents.reader.pdf", "tesserocr"),
     ],
 )
 def test_a_process_does_not_import_what_few_processes_use(start: str, unwanted: str) -> None:

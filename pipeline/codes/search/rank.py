@@ -60,6 +60,7 @@ EXCLUSIVE = (
     ("personal", "famili"),
 )  # fmt: skip
 """Stems of which one excludes the others, unless a text states several of them."""
+_GROUPS = tuple(frozenset(group) for group in EXCLUSIVE)
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,9 @@ class Resolved:
     stems: frozenset[str]
     numbers: frozenset[str]
     """Words that begin with a digit, also those that the system lacks."""
+    exclusive: tuple[tuple[frozenset[str], frozenset[str]], ...]
+    """Each group of `EXCLUSIVE` of which the query states a stem: the stated stems, and the others.
+    """
 
 
 @dataclass(frozen=True)
@@ -186,9 +190,11 @@ def resolve(
         both = "".join(w.text for s in (left, right) for o in s.alternatives[:1] for w in o[:1])
         if len(query.slots) == len(ideas) and both in joined:
             joins[at] = joined[both]
-    return Resolved(
-        tuple(ideas), joins, sum(i.weight for i in ideas) or 1.0, frozenset(stems), numbers
+    exclusive = tuple(
+        (group & stems, group - stems) for group in _GROUPS if not group.isdisjoint(stems)
     )
+    weight = sum(i.weight for i in ideas) or 1.0
+    return Resolved(tuple(ideas), joins, weight, frozenset(stems), numbers, exclusive)
 
 
 def _term(text: str, is_negated: bool, lexeme: Lexeme | None) -> QueryTerm:
@@ -266,12 +272,10 @@ def _covered(
 
 
 def _contradictions(query: Resolved, places: Mapping[str, int]) -> int:
-    count = 0
-    for group in EXCLUSIVE:
-        stated = {stem for stem in group if stem in query.stems}
-        if stated:
-            printed = {stem for stem in group if stem in places}
-            count += bool(printed) and not stated & printed
+    count = sum(
+        stated.isdisjoint(places) and not others.isdisjoint(places)
+        for stated, others in query.exclusive
+    )
     if query.numbers:
         printed = {word for word in places if word[0].isdigit()}
         count += bool(printed) and not query.numbers & printed

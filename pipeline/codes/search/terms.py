@@ -34,13 +34,13 @@ def best_term(text: str, display: str, own: Sequence[str], above: Sequence[str])
         return ""
     wordings = _wordings(text)
     best, found = _fit(wordings, display), ""
-    has_absence = any(word.is_negated for word in words(display)) and _OPEN & {
-        word.text for word in words(display)
-    }
     for term in (*own, *above):
         value = _fit(wordings, term)
         is_default = (
-            bool(has_absence) and not found and value == best and _NOS.search(term) is not None
+            not found
+            and value == best
+            and _NOS.search(term) is not None
+            and _leaves_out_an_absence(display)
         )
         if value > best or is_default:
             best, found = value, term
@@ -65,6 +65,15 @@ def of_heading(display: str, heading: str, terms: Sequence[str]) -> list[str]:
     if len(added.split()) > MAX_ADDED:
         return []
     return [f"{term}{added}" for term in terms]
+
+
+@lru_cache(maxsize=4_096)
+def _leaves_out_an_absence(display: str) -> bool:
+    """Return whether a display names a detail that is absent, and leaves another detail open."""
+    found = words(display)
+    return any(word.is_negated for word in found) and not _OPEN.isdisjoint(
+        word.text for word in found
+    )
 
 
 @lru_cache(maxsize=4_096)

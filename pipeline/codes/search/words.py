@@ -38,6 +38,7 @@ _ORDINALS = {"1st": "first", "2nd": "second", "3rd": "third", "4th": "fourth"}
 _MARKS = frozenset("(),;")
 _OPENS, _CLOSES = "()"
 _TOKEN = re.compile(r"w/o\b|s/p\b|d/t\b|[^\W_]+(?:-[^\W_]+)*|[(),;]")
+_SPACE = re.compile(r"[^\S ]+")
 _PLURAL = re.compile(r"\(e?s\)")
 _WITH_NUMBER = re.compile(r"([^\W\d_]{4,})(\d{1,2})")
 _PHRASES = (("not elsewhere classified", "nec"), ("not otherwise specified", "nos"))
@@ -67,7 +68,7 @@ def plain(text: str) -> str:
         text = "".join(c for c in text if not unicodedata.combining(c))
     text = _PLURAL.sub("", text.lower())
     text = text.replace("’", "'").replace("'s ", " ").removesuffix("'s")
-    return re.sub(r"[^\S ]+", " ", text.replace("µ", "u").replace("'", ""))
+    return _SPACE.sub(" ", text.replace("µ", "u").replace("'", ""))
 
 
 def tokens(text: str) -> list[str]:

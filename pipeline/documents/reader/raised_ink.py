@@ -11,8 +11,6 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from tesserocr import RIL, iterate_level
-
 from .raised import superscript
 from .text_rows import RowToken
 
@@ -29,6 +27,9 @@ _NUMBER = re.compile(r"[<>≤≥~]?\d[\d.,]*")
 
 def symbols_of(engine: Any) -> dict[Box, list[Symbol]]:
     """Return the symbols of each word with a digit that `engine` has recognised, by its box."""
+    # Only a page that OCR reads needs the library.
+    from tesserocr import RIL, iterate_level
+
     found: dict[Box, list[Symbol]] = {}
     words = engine.GetIterator()
     if words is None:

@@ -6,7 +6,6 @@ reader can be forgotten here.
 
 from __future__ import annotations
 
-import hashlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,6 +16,7 @@ _LIBRARIES = ("pypdfium2", "tesserocr", "pillow", "pi-heif")
 def reader_version() -> str:
     """Return 16 hex digits of the digest of the reader's code and libraries."""
     # Each child of the reader imports this package, and none asks for the version.
+    import hashlib
     from importlib import metadata
 
     digest = hashlib.sha256()

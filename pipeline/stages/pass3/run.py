@@ -7,6 +7,7 @@ summary. The sentences of a narrative are published together.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
 
@@ -41,6 +42,8 @@ from pipeline.transitions import Failure, Flush, Lease
 
 MAX_OUTPUT_TOKENS = 8_192
 """Room for a hundred sentences."""
+NARRATIVES_AT_ONCE = 8
+"""Narratives whose entities stay in memory with the keys of their prompts."""
 UNKNOWN_KEY = "not_cited:unknown"
 """The reason of a sentence that names an entity outside its question."""
 
@@ -79,6 +82,9 @@ class NarrativeWork:
         self._entities = {each.id: each for of in entities.values() for each in of}
         self._narratives = {narrative.id: narrative for narrative in narratives}
         self._overhead = estimate_tokens(render_narrative("", (), {}))
+        self._sizes: dict[UUID, int] = {}
+        # The plan, the request and the reply of one narrative ask for the same entities.
+        self._of = lru_cache(maxsize=NARRATIVES_AT_ONCE)(self._keyed)
         self.refusal: Failure | None = None
         """The first narrative whose sentences could not be published."""
         # The publication of a narrative clears its output.
@@ -105,8 +111,11 @@ class NarrativeWork:
         return (row.page_range_start,)
 
     def size_of(self, split: Split[NarrativeResult]) -> int:
-        listed = sum(len(str(each.facts.as_json())) for each in self._of(split.row).values())
-        return self._overhead + listed // 4
+        size = self._sizes.get(split.row.id)
+        if size is None:
+            listed = sum(len(str(each.facts.as_json())) for each in self._of(split.row).values())
+            size = self._sizes[split.row.id] = self._overhead + listed // 4
+        return size
 
     def request(self, split: Split[NarrativeResult]) -> Request:
         facts = [each.facts for each in self._of(split.row).values()]
@@ -155,7 +164,7 @@ class NarrativeWork:
             encounter_id=narrative.encounter_id,
         )
 
-    def _of(self, row: NarrativeResult) -> dict[str, KnownEntity]:
+    def _keyed(self, row: NarrativeResult) -> Mapping[str, KnownEntity]:
         return keyed([self._entities[each] for each in row.entity_ids if each in self._entities])
 
 
