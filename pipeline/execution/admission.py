@@ -136,13 +136,16 @@ def limiter_of(provider: Provider) -> RateLimiter | None:
 class StepAdmission:
     """The asks and reports of one step, and the reason why the step must park."""
 
-    def __init__(self, lease: Lease, provider: Provider) -> None:
+    def __init__(
+        self, lease: Lease, provider: Provider, starts: RecentStarts | None = None
+    ) -> None:
         self.limiter = limiter_of(provider)
         self._model = ProviderModel(provider=provider.name, model=provider.model)
         self._lease = lease
         self._provider = provider
         self._tickets: dict[SplitKey, Ticket] = {}
-        self._starts = RecentStarts(window_of(provider))
+        self._starts = starts or RecentStarts(window_of(provider))
+        """The calls of this run of the step. A step with several admissions passes one object."""
         self._met_empty_at: float | None = None
         """When this step first found Redis empty beside other running steps."""
         self._limited: set[SplitKey] = set()

@@ -29,6 +29,7 @@ from pipeline.execution.admission import StepAdmission
 from pipeline.execution.call_log import call_row, storable_details
 from pipeline.execution.failed_call import as_call_error
 from pipeline.execution.heartbeat import Heartbeat
+from pipeline.execution.recent_calls import RecentStarts, window_of
 from pipeline.execution.shutdown import grace_left, grace_s, on_stop
 from pipeline.execution.splits import SplitKey
 from pipeline.execution.step_result import CANCELLED, SIGTERM, StepInterrupted
@@ -91,6 +92,8 @@ class EmbeddingCalls:
         self._provider = provider
         self._deadline = deadline
         self._heartbeat = heartbeat
+        self._starts = RecentStarts(window_of(provider))
+        """The calls of all groups: a lost Redis is armed with them."""
         self._random = random.Random()
         self._reason = ""
         """Why the step makes no more calls."""
@@ -125,7 +128,8 @@ class EmbeddingCalls:
             self._calls_made = ProviderCall.objects.filter(
                 processing_session=self._lease.session_id, step=self._lease.step
             ).count()
-        run = _EmbeddingRun(self._lease, self._provider, self._deadline, self._heartbeat)
+        admission = StepAdmission(self._lease, self._provider, self._starts)
+        run = _EmbeddingRun(self._lease, self._provider, admission, self._deadline, self._heartbeat)
         run.calls_made = self._calls_made
         for at in range(0, len(texts), BATCH_TEXTS):
             self._batches += 1
@@ -150,6 +154,7 @@ class _EmbeddingRun:
         self,
         lease: Lease,
         provider: EmbeddingProvider,
+        admission: StepAdmission,
         deadline: StepDeadline,
         heartbeat: Heartbeat,
     ) -> None:
@@ -157,7 +162,7 @@ class _EmbeddingRun:
         self._provider = provider
         self._deadline = deadline
         self._heartbeat = heartbeat
-        self._admission = StepAdmission(lease, provider)
+        self._admission = admission
         self._trace = StepTrace.of(lease)
         self._texts: dict[SplitKey, tuple[str, ...]] = {}
         self._queue_wait_ms: dict[int, int] = {}

@@ -244,13 +244,14 @@ class StepExecutor(Generic[W]):
         self, item: CallItem, attempt: int, cancel: fanout.CancelEvent
     ) -> AcceptedReply | fanout.Unchecked[AcceptedReply]:
         """Ask the provider about one split. Runs in a call thread; touches no row."""
+        noting_sent = self._admission.noting_sent(item.key)
         split = self._splits[item.key]
         encounter_id = split.row.encounter_id
         request = replace(
             self._work.request(split),
             encounter_id=encounter_id.hex if encounter_id else "",
             on_send=lambda: self._heartbeat.await_lease(cancel),
-            on_sent=self._admission.noting_sent(item.key),
+            on_sent=noting_sent,
         )
         self._call_log.note_prompt(item.key, request)
         if self._replies is not None:

@@ -7,6 +7,7 @@ local owed_requests, owed_tokens = number(), number()
 -- Calls that this process started while Redis was away have used the quota too.
 if owed_requests > 0 then
   book(now, owed_requests, owed_tokens)
+  set('day_calls', num('day_calls') + owed_requests)
 end
 
 -- Estimates err in both directions. So each call in flight reserves its part of a common margin: three standard errors

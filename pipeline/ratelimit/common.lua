@@ -164,10 +164,11 @@ local function forget_old_buckets()
   end
 end
 
--- Keep the largest guard that any process sent within the last window.
+-- Keep the largest guard that any process sent within the last window and this guard: a call that was in time by a
+-- guard holds its place for that guard.
 local function keep_guard()
   if not is_set('guard') or cfg.guard >= num('guard')
-    or now - num('guard_at') > cfg.window then
+    or now - num('guard_at') > span() then
     if cfg.guard ~= num('guard') or now - num('guard_at') > 1 then
       set('guard', cfg.guard)
       set('guard_at', now)

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import redis
 from django.conf import settings
@@ -22,6 +22,7 @@ from redis.commands.core import Script
 from redis.retry import Retry
 
 from medproc.addresses import redis_kwargs
+from pipeline.core.errors import ErrorCode
 from pipeline.ratelimit.config import Quota, Tuning
 from pipeline.ratelimit.fallback import AWAY_FOR_S, Fallback
 from pipeline.ratelimit.parameters import ScriptParameters
@@ -53,11 +54,42 @@ REDIS_TIMEOUT_S = 0.5
 SAMPLES = 500
 """Durations from admission to sending from which the guard's p99 is computed."""
 MOST_NOTED = 16
-"""The most noted outcomes that wait for the next message."""
+"""Noted outcomes that are reported without waiting for the next message."""
+MOST_KEPT = 1_000
+"""The most noted outcomes, and the most late calls without an outcome; the oldest are dropped."""
+FRESH_S = 10.0
+"""Seconds for which an outcome says something about the provider. Reported later, after an absence
+of Redis, the outcome only frees the place of its call and corrects its tokens."""
 WAY_S = 0.05
 """The way of a request to the provider: it is not measured, and the guard has to cover it too."""
 GUARD_CAP_S = 5.0
 """The largest guard, so that one stalled process does not close the window for all."""
+
+
+_NEVER_STARTED = Outcome(code=ErrorCode.CANCELLED)
+
+
+class _NotedOutcome(NamedTuple):
+    """An outcome that the next message reports."""
+
+    at: float
+    """Seconds of the process's clock."""
+    reported: tuple[str | float, ...]
+    """The arguments of `report.lua`; see `RateLimiter._reported`."""
+
+    def outdated(self) -> _NotedOutcome:
+        """Return the outcome without what it said about the provider."""
+        *call, _hint = self.reported
+        call[_KIND] = OutcomeKind.UNKNOWN.value
+        return _NotedOutcome(self.at, (*call, -1))
+
+
+_KIND = 4
+"""The place of the outcome's kind among the arguments."""
+
+
+def _values(noted: Sequence[_NotedOutcome]) -> list[str | float]:
+    return [value for each in noted for value in each.reported]
 
 
 class RateLimiter:
@@ -91,13 +123,13 @@ class RateLimiter:
         self._scripts = Scripts.on(client, lua_clock)
         self._parameters = ScriptParameters(quota, tuning, wall, arms=standing is not None)
         self._keys = keys_of(provider, model)
-        self._wire = Wire(client, self._keys)
         self._fallback = Fallback(provider, quota, tuning, clock)
+        self._wire = Wire(client, self._keys, self._fallback)
         self._send_delays = SlidingP99(SAMPLES)
-        self._guard_s = tuning.guard_s
+        self._guard_s, self._p99 = tuning.guard_s, 0.0
         # Several call threads add to `_send_delays` at once.
         self._lock = threading.Lock()
-        self._noted: list[tuple[str | float, ...]] = []
+        self._noted: list[_NotedOutcome] = []
         """Outcomes that the next message to Redis reports."""
         self._moved: dict[str, str] = {}
         """The new bucket of each late call, by ticket."""
@@ -160,8 +192,11 @@ class RateLimiter:
             for value in (ticket_id, ask.item, max(0, ask.tokens))
         ]
         job, version = asks[0].job, asks[0].prompt_version
+        is_held_back = self._fallback.holds_redis_back
         reply = self._run(self._scripts.admit, job, version, *self._fallback.owed(), *calls)
         if reply is None:
+            if not is_held_back:
+                self._give_back(ids, asks)
             return self._admit_locally(ids, asks, asked_at)
         starts, generation, epoch = reply[:3]
         answers: list[Admission] = []
@@ -222,19 +257,29 @@ class RateLimiter:
         provider counts the call from its arrival.
         """
         delay = self._clock() - ticket.asked_at
+        in_time = min(self._guard_s, max(self._tuning.guard_s - WAY_S, self._p99))
         with self._lock:
-            p99 = self._send_delays.add(delay)
-        is_late = delay + WAY_S > self._guard_s and not ticket.is_local
-        self._guard_s = min(max(self._tuning.guard_s, p99), GUARD_CAP_S)
-        if is_late:
-            moved = self._run(self._scripts.control, "late", ticket.bucket, ticket.tokens)
+            self._p99 = self._send_delays.add(delay)
+        self._guard_s = min(max(self._tuning.guard_s, self._p99), GUARD_CAP_S)
+        if delay > in_time and not ticket.is_local:
+            bucket = self._moved.get(ticket.id, ticket.bucket)
+            moved = self._run(self._scripts.control, "late", bucket, ticket.tokens)
             if moved is not None:
                 self._moved[ticket.id] = moved.decode()
+                with self._lock:
+                    # A call that was written off has no report any more.
+                    if len(self._moved) > MOST_KEPT:
+                        del self._moved[next(iter(self._moved))]
 
     def report(self, ticket: Ticket, outcome: Outcome) -> Reported:
-        """Report the outcome of an admitted call, once."""
-        reply = self._run(self._scripts.report, *self._reported(ticket, outcome))
+        """Report the outcome of an admitted call, once.
+
+        While Redis is away, the outcome is noted for the next message.
+        """
+        reported = self._reported(ticket, outcome)
+        reply = self._run(self._scripts.report, *reported)
         if reply is None:
+            self._keep(ticket, reported)
             return Reported(starts_in_s=self._fallback.heed(outcome))
         role, seconds, since = reply
         return Reported(
@@ -244,23 +289,20 @@ class RateLimiter:
         )
 
     def note(self, ticket: Ticket, outcome: Outcome) -> None:
-        """Note an outcome from which the caller needs no reply: the next message reports it.
-
-        If the connection breaks, the report is lost and the reservation stays booked.
-        """
+        """Note an outcome from which the caller needs no reply: the next message reports it."""
+        self._keep(ticket, self._reported(ticket, outcome))
         if self._fallback.holds_redis_back:
             self._fallback.heed(outcome)
-            return
-        with self._lock:
-            self._noted.append(self._reported(ticket, outcome))
-            is_full = len(self._noted) >= MOST_NOTED
-        if is_full or self._fallback.has_started():
+        elif len(self._noted) >= MOST_NOTED or self._fallback.has_started():
             self.flush()
 
     def flush(self) -> None:
         """Report the noted outcomes, without waiting for Redis."""
-        if noted := self._take_noted():
-            self._run(self._scripts.report, *noted, waits=False)
+        if self._fallback.holds_redis_back:
+            return
+        noted = self._take_noted()
+        if noted and self._run(self._scripts.report, *_values(noted), waits=False) is None:
+            self._put_back(noted)
 
     def abandon(self, items: Sequence[str]) -> None:
         """Forget limited items that will not ask again: their job failed or was cancelled.
@@ -351,14 +393,17 @@ class RateLimiter:
         """Run a script and return its reply; True without `waits`; None if Redis is away."""
         if self._fallback.holds_redis_back:
             return None
+        noted: list[_NotedOutcome] = []
         try:
             self._tell_started()
             run = (script, self._with_parameters(arguments))
             noted = self._take_noted()
-            runs = [(self._scripts.report, self._with_parameters(noted)), run] if noted else [run]
+            told = self._with_parameters(_values(noted))
+            runs = [(self._scripts.report, told), run] if noted else [run]
             reply = self._wire.run(*runs, waits=waits)
-        except redis.RedisError as error:
-            self._fallback.lose(error)
+        except redis.RedisError:
+            # Redis may have taken them all the same: a second report of a call changes nothing.
+            self._put_back(noted)
             return None
         # Only an ask books the owed starts; after another script Redis would never learn of them.
         if script is self._scripts.admit:
@@ -371,13 +416,36 @@ class RateLimiter:
             sent.append(f"{self._wall():.6f}")
         return sent
 
-    def _take_noted(self) -> list[str | float]:
+    def _keep(self, ticket: Ticket, reported: tuple[str | float, ...]) -> None:
+        """Note an outcome, unless Redis has not booked the call: it would change nothing there."""
+        if ticket.is_local:
+            return
+        with self._lock:
+            self._noted.append(_NotedOutcome(self._clock(), reported))
+            del self._noted[:-MOST_KEPT]
+
+    def _give_back(self, ids: Sequence[str], asks: Sequence[Ask]) -> None:
+        """Note calls that will not start: Redis may have admitted them, but did not say so.
+
+        The requests stay booked. The place of a probe call becomes free at once.
+        """
+        for ticket_id, ask in zip(ids, asks, strict=True):
+            asked = _ticket(ticket_id, ask, 0.0, generation=0, epoch=0, bucket="", tokens=0)
+            self._keep(asked, self._reported(asked, _NEVER_STARTED))
+
+    def _take_noted(self) -> list[_NotedOutcome]:
         # Each script comes here first, and mostly nothing is noted: look before taking the lock.
         if not self._noted:
             return []
         with self._lock:
             noted, self._noted = self._noted, []
-        return [value for outcome in noted for value in outcome]
+        now = self._clock()
+        return [each if now - each.at <= FRESH_S else each.outdated() for each in noted]
+
+    def _put_back(self, noted: list[_NotedOutcome]) -> None:
+        if noted:
+            with self._lock:
+                self._noted = [*noted, *self._noted][-MOST_KEPT:]
 
     def _tell_started(self) -> None:
         """Tell Redis first which items started without Redis.

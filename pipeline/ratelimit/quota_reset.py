@@ -9,6 +9,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+LAG_S = 60.0
+"""Seconds after midnight in which a refusal is one of the day before: the provider's clock may
+differ, and a refusal may have been on its way. Then the quota is tried again so much later."""
 SPEND_PAUSE_S = 600.0
 """A spend limit covers a rolling ten minutes (Gemini API, rate limits)."""
 
@@ -17,15 +20,21 @@ def resets_at(quota_id: str, hint_s: float | None, now: datetime) -> datetime:
     """Return when a day quota or a spend limit resets. A longer hint extends a spend limit."""
     if "spend" in quota_id.lower():
         return now + timedelta(seconds=max(SPEND_PAUSE_S, hint_s or 0.0))
+    since_midnight = now - _midnight(now, days=0)
+    if since_midnight < timedelta(seconds=LAG_S):
+        return now + timedelta(seconds=LAG_S)
     return day_ends_at(now)
 
 
 def day_ends_at(now: datetime) -> datetime:
     """Return the next midnight in America/Los_Angeles."""
-    local = now.astimezone(_pacific())
-    tomorrow = local.date() + timedelta(days=1)
-    midnight = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=_pacific())
-    return midnight.astimezone(UTC)
+    return _midnight(now, days=1)
+
+
+def _midnight(now: datetime, *, days: int) -> datetime:
+    """Return the midnight at which the Pacific day of `now` began, or so many days later."""
+    day = now.astimezone(_pacific()).date() + timedelta(days=days)
+    return datetime(day.year, day.month, day.day, tzinfo=_pacific()).astimezone(UTC)
 
 
 def _pacific() -> tzinfo:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import redis
 from redis.commands.core import Script
@@ -22,13 +22,30 @@ MOST_OWED = 64
 """The most unread replies of commands whose caller does not wait."""
 
 
+class HeldBackError(redis.RedisError):
+    """Redis has just failed another thread, so that asking again would only cost a timeout."""
+
+
+class Absence(Protocol):
+    """Whether Redis has just failed; see `Fallback`."""
+
+    @property
+    def holds_redis_back(self) -> bool:
+        """Whether Redis has just failed."""
+
+    def lose(self, error: redis.RedisError) -> None:
+        """Note that Redis did not answer."""
+
+
 class Wire:
     """Runs scripts over a connection of its own.
 
-    Any thread may call; the lock admits one at a time.
+    Any thread may call; the lock admits one at a time. A failure is noted in `absence` before the
+    next thread has its turn: threads that waited do not wait for one timeout after the other.
     """
 
-    def __init__(self, client: redis.Redis, keys: Sequence[str]) -> None:
+    def __init__(self, client: redis.Redis, keys: Sequence[str], absence: Absence) -> None:
+        self._absence = absence
         self._pool = client.connection_pool
         self._keys = [str(len(keys)), *keys]
         self._connection: Any = None
@@ -39,18 +56,28 @@ class Wire:
     def run(self, *runs: tuple[Script, Sequence[Argument]], waits: bool = True) -> Any:
         """Run scripts and return the reply of the last; return True at once if `waits` is False.
 
-        Raises RedisError. Without `waits`, an error is raised only if nothing could be sent.
+        Raises RedisError, after it was noted in `absence`. Without `waits`, an error is raised only
+        if nothing could be sent.
         """
         commands = [
             (script, _packed("EVALSHA", script.sha, *self._keys, *arguments))
             for script, arguments in runs
         ]
         with self._lock:
+            if self._absence.holds_redis_back:
+                raise HeldBackError
             try:
-                answer = self._exchange(commands, waits=waits)
-            except redis.ConnectionError:
-                # The server closes idle connections, so try once more on a new connection.
-                answer = self._exchange(commands, waits=waits)
+                return self._answered(commands, waits=waits)
+            except redis.RedisError as error:
+                self._absence.lose(error)
+                raise
+
+    def _answered(self, commands: Sequence[tuple[Script, bytes]], *, waits: bool) -> Any:
+        try:
+            answer = self._exchange(commands, waits=waits)
+        except redis.ConnectionError:
+            # The server closes idle connections, so try once more on a new connection.
+            answer = self._exchange(commands, waits=waits)
         if isinstance(answer, redis.ResponseError):
             raise answer
         return answer

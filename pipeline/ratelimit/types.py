@@ -160,15 +160,18 @@ class Outcome:
     """As the provider counted them. None means unknown, so the reservation stays booked."""
     retry_after_s: float | None = None
     quota_id: str = ""
+    has_reply: bool = True
+    """False if the call failed before the provider replied, for example because its pages are too
+    large to be sent."""
 
     @property
     def kind(self) -> OutcomeKind:
         """How the rate limiter treats the outcome."""
-        return (
-            OutcomeKind.OK
-            if self.code is None
-            else OUTCOME_OF_CODE.get(self.code, OutcomeKind.UNKNOWN)
-        )
+        if self.code is None:
+            return OutcomeKind.OK
+        kind = OUTCOME_OF_CODE.get(self.code, OutcomeKind.UNKNOWN)
+        is_unsent = kind is OutcomeKind.OK and not self.has_reply
+        return OutcomeKind.UNKNOWN if is_unsent else kind
 
     @classmethod
     def success(cls, input_tokens: int | None) -> Self:
@@ -183,6 +186,7 @@ class Outcome:
             input_tokens=error.details.input_tokens or None,
             retry_after_s=error.details.retry_after_s,
             quota_id=error.details.quota_id,
+            has_reply=error.details.http_status is not None,
         )
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.ratelimit.quota_reset import SPEND_PAUSE_S, day_ends_at, resets_at
+from pipeline.ratelimit.quota_reset import LAG_S, SPEND_PAUSE_S, day_ends_at, resets_at
 
 PER_DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
 
@@ -32,6 +32,14 @@ def test_the_hint_that_comes_with_a_days_quota_is_not_believed() -> None:
     now = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
     assert resets_at(PER_DAY, 5.0, now) == day_ends_at(now)
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.2, LAG_S - 1])
+def test_a_refusal_right_after_midnight_does_not_close_the_new_day(after_s: float) -> None:
+    now = datetime(2026, 1, 15, 8, tzinfo=UTC) + timedelta(seconds=after_s)
+
+    assert resets_at(PER_DAY, None, now) == now + timedelta(seconds=LAG_S)
+    assert resets_at(PER_DAY, None, now + timedelta(seconds=LAG_S)) == day_ends_at(now)
 
 
 @pytest.mark.parametrize(("hint_s", "seconds"), [(None, SPEND_PAUSE_S), (5.0, 600), (900.0, 900)])
