@@ -18,7 +18,8 @@ LENGTH = 8
 
 def preview_digest_of(eligible: Iterable[RetryCandidate]) -> str:
     """Return the digests of a preview as one word, free of ids."""
-    return "".join(sorted(map(_digest, eligible)))
+    # Six bytes become eight characters without a remainder, so all are encoded at once.
+    return urlsafe_b64encode(b"".join(sorted(map(_bytes, eligible)))).decode()
 
 
 class PreviewDigest:
@@ -31,13 +32,16 @@ class PreviewDigest:
         return len(self._digests)
 
     def __contains__(self, candidate: RetryCandidate) -> bool:
-        return _digest(candidate) in self._digests
+        return urlsafe_b64encode(_bytes(candidate)).decode() in self._digests
 
 
-def _digest(candidate: RetryCandidate) -> str:
+def _bytes(candidate: RetryCandidate) -> bytes:
     scope = candidate.scope
-    parts = [
-        None if ids is None else sorted(map(str, ids)) for ids in (scope.encounters, scope.items)
-    ]
-    seen = sha256(f"{candidate.job_id} {parts}".encode()).digest()
-    return urlsafe_b64encode(seen[:BYTES]).decode()
+    seen = candidate.job_id.bytes
+    if not scope.is_all:
+        parts = [
+            None if ids is None else sorted(map(str, ids))
+            for ids in (scope.encounters, scope.items)
+        ]
+        seen += str(parts).encode()
+    return sha256(seen).digest()[:BYTES]

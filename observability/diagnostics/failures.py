@@ -20,7 +20,7 @@ from pipeline.core.labels import PASS_TITLES, counted
 from pipeline.core.states import Step
 from pipeline.incidents.assessment import Assessment, assess
 from pipeline.models import OUTCOME_LATE
-from pipeline.models.work_tables import WorkTable, composed, status_sql
+from pipeline.models.work_tables import WorkTable, composed, states_sql
 
 READ = 10_000
 BARS = 24
@@ -98,18 +98,29 @@ WITH newest AS (
   FROM provider_calls
   WHERE outcome <> 'OK' AND created_at >= %(since)s AND created_at < %(until)s
   ORDER BY created_at DESC LIMIT %(cap)s
-)
-SELECT w.outcome, w.step, w.model, NULL::integer, sum(w.calls)::integer, count(DISTINCT w.session),
-  count(w.item), count(*) FILTER (WHERE i.status = 'succeeded'),
-  count(*) FILTER (WHERE i.status = 'failed'), min(w.first), max(w.last)
-FROM (
-  -- w: one row per work item, so that its state is looked up once.
-  SELECT outcome, step, model, work_item_id AS item, processing_session_id AS session,
+), w AS MATERIALIZED (
+  -- w: one row per work item, so that its state is looked up once, in the order of the index.
+  SELECT work_item_id AS item, processing_session_id AS session, outcome, step, model,
     count(*) AS calls, min(created_at) AS first, max(created_at) AS last
-  FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4, 5
-) w
-LEFT JOIN LATERAL ({status_sql(tables, "w.item", "w.step")}) i ON true
-GROUP BY 1, 2, 3
+  FROM newest WHERE outcome <> %(late)s GROUP BY 1, 2, 3, 4, 5 ORDER BY 1
+)
+-- Calls and items, records, and states are counted apart: each then needs one pass over w, and only
+-- the records need different rows.
+SELECT outcome, step, model, NULL::integer, sum(calls)::integer, sum(records)::integer,
+  sum(works)::integer, sum(absorbed)::integer, sum(failed)::integer, min(first), max(last)
+FROM (
+  SELECT outcome, step, model, sum(calls) AS calls, 0 AS records, count(item) AS works,
+    0 AS absorbed, 0 AS failed, min(first) AS first, max(last) AS last
+  FROM w GROUP BY 1, 2, 3
+  UNION ALL
+  SELECT outcome, step, model, 0, count(*), 0, 0, 0, NULL, NULL
+  FROM (SELECT DISTINCT session, outcome, step, model FROM w) records GROUP BY 1, 2, 3
+  UNION ALL
+  SELECT outcome, step, model, 0, 0, 0, count(*) FILTER (WHERE status = 'succeeded'),
+    count(*) FILTER (WHERE status = 'failed'), NULL, NULL
+  FROM ({states_sql(tables, "w", "outcome", "step", "model")}) states
+  GROUP BY 1, 2, 3
+) counts GROUP BY 1, 2, 3
 -- The trend: calls per bar.
 UNION ALL
 SELECT outcome, step, model, bar, count(*), 0, 0, 0, 0, NULL, NULL

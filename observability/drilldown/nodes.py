@@ -5,16 +5,16 @@ No node contains document text, a name or a file name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pipeline.core.errors import ERRORS, ErrorCode
 from pipeline.core.labels import StatusWord
-from pipeline.models.work_tables import WORK_TABLES
 
 
 class NodeKind(StrEnum):
@@ -60,10 +60,16 @@ class FailureCause:
             return ""
         return ERRORS[self.explained_by].advice if self.explained_by else ""
 
+    def as_json(self) -> dict[str, str | None]:
+        """Return the cause for JSON, with its advice."""
+        return asdict(self) | {"root": self.root, "advice": self.advice}
 
-@dataclass(frozen=True, kw_only=True)
-class Spent:
-    """Time, tokens and money; None if unknown or not applicable."""
+
+class Spent(NamedTuple):
+    """Time, tokens and money; None if unknown or not applicable.
+
+    A tuple, because a record can have thousands of them.
+    """
 
     started_at: datetime | None = None
     took_ms: int | None = None
@@ -75,45 +81,58 @@ class Spent:
     cost_usd: Decimal = Decimal(0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Node:
-    """One object in the processing of a record, with its parts."""
+_NO_FACTS: Mapping[str, Any] = MappingProxyType({})
+NOTHING_SPENT = Spent()
+
+
+class Node(NamedTuple):
+    """One object in the processing of a record, with its parts.
+
+    A tuple, because a record can have thousands of them.
+    """
 
     kind: NodeKind | str
     id: str
     title: str
     """Such as `encounter 3 (pages 21–30)`."""
     status: StatusWord
-    counts: dict[str, int] = field(default_factory=dict)
-    spent: Spent = field(default_factory=Spent)
+    counts: Mapping[str, int] = _NO_FACTS
+    spent: Spent = NOTHING_SPENT
     cause: FailureCause | None = None
     notes: tuple[str, ...] = ()
     """Facts that a person must check although the node is done."""
     absorbed: int = 0
     """Failed calls of the node itself, which succeeded in the end."""
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = _NO_FACTS
     """Facts that only this kind has: HTTP status, attempt, model version, ..."""
     children: tuple[Node, ...] = ()
 
     @property
     def is_work_item(self) -> bool:
         """Whether the node is a batch, a chunk or another work item."""
-        return any(self.kind == table.noun for table in WORK_TABLES.values())
+        return not isinstance(self.kind, NodeKind)
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all nodes below it, from the top."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        # A generator for each level would pass each node on once for each level above.
+        ahead = [self]
+        while ahead:
+            node = ahead.pop()
+            yield node
+            ahead += node.children[::-1]
 
     def as_json(self) -> dict[str, Any]:
         """Return the node for JSON; `cause` carries its advice."""
-        found = asdict(self) | {"children": [child.as_json() for child in self.children]}
-        if "reused" in self.facts:
-            found["facts"]["reused"] = [each.as_json() for each in self.facts["reused"]]
-        if self.cause is not None:
-            found["cause"] |= {"root": self.cause.root, "advice": self.cause.advice}
-        return found
+        facts = dict(self.facts)
+        if "reused" in facts:
+            facts["reused"] = [each.as_json() for each in facts["reused"]]
+        return self._asdict() | {
+            "counts": dict(self.counts),
+            "spent": self.spent._asdict(),
+            "cause": self.cause.as_json() if self.cause else None,
+            "facts": facts,
+            "children": [child.as_json() for child in self.children],
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

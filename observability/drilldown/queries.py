@@ -5,11 +5,11 @@ Columns with document text, model output, names or file names are not read.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -33,13 +33,21 @@ from pipeline.models import (
     Summary,
 )
 from pipeline.models.work_item import WorkItem
-from pipeline.models.work_tables import WORK_TABLES
+from pipeline.models.work_tables import WORK_TABLES, WorkTable
 
-_NOT_IN_TREE = (
-    "processing_session", "completed_at", "created_at", "ai_model_used", "input_tokens",
-    "output_tokens", "had_transient_failure",
+_OF_ITEMS = (
+    "id", "page_range_start", "page_range_end", "status", "attempt_count", "max_attempts",
+    "rate_limit_waits", "started_at", "duration_ms", "error_code", "error_message",
+    "error_context", "transient_error_history",
 )  # fmt: skip
-"""Columns of a work item that its node does not show: it shows the figures of its calls."""
+"""Columns of a work item of any pass. The tokens that a node shows are those of its calls."""
+_OF_CALLS = (
+    "id", "step", "work_item_id", "split", "page_range_start", "page_range_end", "attempt",
+    "outcome", "accepted", "message", "provider", "model", "model_version", "response_id",
+    "prompt_version", "schema_version", "http_status", "finish_reason", "quota_id",
+    "retry_after_ms", "queue_wait_ms", "duration_ms", "input_tokens", "output_tokens",
+    "thinking_tokens", "cost_usd", "started_at",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +76,10 @@ class RecordRows:
     results: Mapping[UUID, EncounterResult]
     """By encounter."""
     items: Mapping[Step, Sequence[WorkItem]]
-    """The work items of each pass that has a table of them, in the order of the pages."""
+    """The work items of each pass that has a table of them, in the order of the pages. Named tuples
+    with the columns that the tree shows, because a record can have thousands of work items."""
     calls: Sequence[ProviderCall]
-    """In the order of their start."""
+    """In the order of their start. Named tuples too."""
     coded: Shortlists
     clinical: ClinicalMetrics | None
     """The totals of Pass 2; None before the first end of a step."""
@@ -125,24 +134,62 @@ def rows_of(shell_file_id: UUID) -> RecordRows:
             result.healthcare_encounter_id: result
             for result in EncounterResult.objects.filter(shell_file_id=shell_file_id)
         },
-        items={
-            step: list(
-                table.rows.filter(**{table.record: shell_file_id})
-                .defer(*table.unread, *_NOT_IN_TREE)
-                .order_by("page_range_start", table.index)
-            )
-            for step, table in WORK_TABLES.items()
-        },
-        calls=list(
-            ProviderCall.objects.filter(processing_session_id=shell_file.session.id).order_by(
-                "started_at", "attempt"
-            )
+        items={step: _items(table, shell_file_id) for step, table in WORK_TABLES.items()},
+        calls=cast(
+            list[ProviderCall],
+            list(
+                ProviderCall.objects.filter(processing_session_id=shell_file.session.id)
+                .order_by("started_at", "attempt")
+                .values_list(*_OF_CALLS, named=True)
+            ),
         ),
         coded=_shortlists(shell_file_id),
         clinical=getattr(shell_file, "clinical_metrics", None),
         narrative=getattr(shell_file, "narrative_metrics", None),
         reuses=list(Reuse.objects.filter(shell_file_id=shell_file_id)),
     )
+
+
+class _ItemFacts:
+    """What a work item derives from its columns; the same names as in `WorkItem`."""
+
+    __slots__ = ()
+    encounter_column = ""
+
+    @property
+    def pk(self) -> UUID:
+        return cast(UUID, getattr(self, "id"))  # noqa: B009 - a column of the named tuple
+
+    @property
+    def encounter_id(self) -> UUID | None:
+        return getattr(self, self.encounter_column, None)
+
+    @property
+    def failure_history(self) -> Sequence[Any]:
+        return getattr(self, "transient_error_history") or ()  # noqa: B009 - likewise
+
+
+@cache
+def _item_row(table: WorkTable) -> Any:
+    """Return the named tuple of a pass's work items."""
+    encounter = f"{table.encounter}_id" if table.encounter else ""
+    columns = (
+        *_OF_ITEMS, table.index, *(column for column, noun in table.counts if noun),
+        *filter(None, (encounter, table.estimate)),
+    )  # fmt: skip
+    named: Any = namedtuple("ItemRow", list(columns))  # type: ignore[misc]  # of the registry
+    facts = {"__slots__": (), "encounter_column": encounter}
+    return type("ItemRow", (named, _ItemFacts), facts)
+
+
+def _items(table: WorkTable, shell_file_id: UUID) -> list[WorkItem]:
+    row = _item_row(table)
+    found = (
+        table.rows.filter(**{table.record: shell_file_id})
+        .order_by("page_range_start", table.index)
+        .values_list(*row._fields)
+    )
+    return list(map(row._make, found))
 
 
 def _shortlists(shell_file_id: UUID) -> Shortlists:

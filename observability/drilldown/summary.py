@@ -20,7 +20,7 @@ from pipeline.core.states import JobStatus, Step
 from pipeline.incidents.assessment import Assessment, assess
 from pipeline.models import OUTCOME_LATE
 from pipeline.models.work_tables import table_named
-from pipeline.operations.preview import waits_for_retry
+from pipeline.operations.preview import prompt_tokens, waits_for_retry
 
 _PHRASES: dict[str, str] = {
     ErrorCode.RATE_LIMIT: "rate limited",
@@ -192,7 +192,7 @@ def _failed(rows: RecordRows, root: Node) -> str:
     )
     return (
         f"{title} {action}: {many}{where}: {_happened(first)}.{_visible(rows, step)}"
-        f"{_assessment(broken)}{advice}{_retry_cost(root, broken)}"
+        f"{_assessment(broken)}{advice}{_retry_cost(root, step, units)}"
     )
 
 
@@ -206,7 +206,7 @@ def _broken(step: Node) -> list[Broken]:
     for child in step.children:
         encounter = child if child.kind is NodeKind.ENCOUNTER else None
         for unit in child.children if encounter else (child,):
-            if unit.is_work_item and unit.status is StatusWord.FAILED:
+            if unit.status is StatusWord.FAILED and unit.is_work_item:
                 found.append((unit.facts["page_range_start"], unit, encounter))
     return sorted(found, key=lambda each: each[0])
 
@@ -302,14 +302,17 @@ def _estimate(unit: Node) -> int:
     return int(unit.facts.get(estimate, 0)) if estimate else 0
 
 
-def _retry_cost(root: Node, broken: Sequence[Broken]) -> str:
-    tokens = sum(_estimate(unit) for _, unit, _ in broken)
-    if not tokens:
+def _retry_cost(root: Node, step: Node, units: Sequence[Node]) -> str:
+    """Describe the cost of a retry of a pass, with the calls and tokens of its preview."""
+    left = [unit for unit in units if unit.status is not StatusWord.DONE]
+    text = sum(map(_estimate, left))
+    if not text:
         return ""
+    tokens = text + len(left) * prompt_tokens(Step(step.id))
     spent = root.spent
     per_token = float(spent.cost_usd) / spent.input_tokens if spent.input_tokens else 0.0
     money = f", {dollars(per_token * tokens)}" if per_token else ""
-    calls = counted(len(broken), "call")
+    calls = counted(len(left), "call")
     return f" A retry costs about {calls}, {thousands(tokens)} input tokens{money}."
 
 

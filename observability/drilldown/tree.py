@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -95,14 +94,15 @@ def _incomplete_note(rows: RecordRows) -> str:
 def _left_behind(node: Node) -> Node:
     """Show nodes that were running when the job ended as waiting."""
     begun = node.status is StatusWord.RUNNING
-    below = tuple(_left_behind(child) for child in node.children)
+    if not begun and not node.children:
+        return node
+    below = tuple(map(_left_behind, node.children))
     # Most records end without running nodes; then their nodes stay the same objects.
     if not begun and all(new is old for new, old in zip(below, node.children, strict=True)):
         return node
-    return replace(
-        node,
+    return node._replace(
         status=StatusWord.WAITING if begun else node.status,
-        facts=node.facts | ({"is_begun": True} if begun else {}),
+        facts={**node.facts, **({"is_begun": True} if begun else {})},
         children=below,
     )
 
@@ -429,6 +429,8 @@ _FREE = Decimal(0)
 
 
 def _spent(calls: Sequence[ProviderCall], **when: Any) -> Spent:
+    if not calls:
+        return Spent(**when)
     return Spent(
         input_tokens=sum(call.input_tokens for call in calls),
         output_tokens=sum(call.output_tokens for call in calls),

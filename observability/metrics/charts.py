@@ -1,13 +1,17 @@
 """Charts as plain figures: the position of each bar of a sparkline or a trend.
 
-This module is pure. Templates draw the charts as SVG with attributes only, because the page's
-content security policy forbids inline styles.
+This module is pure. Charts are SVG with attributes only, because the page's content security policy
+forbids inline styles. Python writes the bars, because a template needs a tenth of a millisecond for
+each, and the overview has hundreds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
+
+from django.utils.safestring import SafeString
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,24 @@ class Chart:
     words: str
     """For users who cannot see the chart."""
 
+    @property
+    def rects(self) -> SafeString:
+        """The bars as SVG."""
+        return rects(self.bars)
+
+
+def rects(bars: Iterable[Bar], kind: str = "") -> SafeString:
+    """Return bars as SVG; `kind` is the CSS class of bars without a kind of their own."""
+    return SafeString("".join(_rect(bar, f"b-{bar.kind}" if bar.kind else kind) for bar in bars))
+
+
+def _rect(bar: Bar, kind: str) -> str:
+    of_kind = f' class="{escape(kind)}"' if kind else ""
+    place = f'x="{bar.x}" y="{bar.y}" width="{bar.width}" height="{bar.height}"'
+    if not bar.title:
+        return f"<rect{of_kind} {place}/>"
+    return f"<rect{of_kind} {place}><title>{escape(bar.title)}</title></rect>"
+
 
 def bars(
     numbers: Sequence[int],
@@ -40,6 +62,7 @@ def bars(
     titles: Sequence[str] = (),
     height: int = 24,
     step: int = 4,
+    kind: str = "",
 ) -> Chart:
     """Return a bar for each number except 0; the highest bar has the height of the chart."""
     top = max(numbers, default=0)
@@ -50,6 +73,7 @@ def bars(
             width=step - 1,
             height=round(max(1.0, height * number / top), 1),
             title=titles[place] if titles else "",
+            kind=kind,
         )
         for place, number in enumerate(numbers)
         if number

@@ -16,7 +16,7 @@ from django.core.cache import cache
 from django.db import connection
 
 from observability.metrics.history import SETTLES
-from pipeline.models.work_tables import WorkTable, composed, status_sql
+from pipeline.models.work_tables import WorkTable, composed, states_sql
 
 MINUTES = 60
 MINUTE = timedelta(minutes=1)
@@ -126,7 +126,7 @@ WITH newest AS (
   SELECT step, work_item_id FROM provider_calls
   WHERE outcome <> 'OK' AND created_at >= %(since)s ORDER BY created_at DESC LIMIT %(cap)s
 ), asked AS (
-  SELECT DISTINCT step, work_item_id FROM newest WHERE work_item_id IS NOT NULL
+  SELECT DISTINCT work_item_id AS item, step FROM newest WHERE work_item_id IS NOT NULL ORDER BY 1
 ), ended AS (
   SELECT shell_file_id, current_step FROM job_queue
   WHERE status IN ('failed', 'dead', 'cancelled') AND completed_at >= %(since)s
@@ -140,8 +140,7 @@ WITH newest AS (
   ) w ON true GROUP BY e.number
 )
 SELECT (
-  SELECT count(*) FROM asked c, LATERAL ({status_sql(tables, "c.work_item_id", "c.step")}) i
-  WHERE i.status = 'failed'
+  SELECT count(*) FROM ({states_sql(tables, "asked")}) states WHERE status = 'failed'
 ), (SELECT coalesce(sum(items), 0) FROM lost)
 """  # noqa: S608 - names come from the models, values are parameters
 

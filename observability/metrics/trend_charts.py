@@ -13,7 +13,9 @@ from itertools import groupby
 from math import log
 from typing import ClassVar
 
-from observability.metrics.charts import Bar
+from django.utils.safestring import SafeString
+
+from observability.metrics.charts import Bar, rects
 from observability.metrics.sla_trends import Trend, TrendBin, TrendPeriod
 from pipeline.core.labels import counted, duration
 
@@ -58,6 +60,16 @@ class TrendChart:
     target: AxisTick | None = None
     columns: Sequence[Bar] = ()
     """The area of each bin, whose title tells the values."""
+
+    @property
+    def rects(self) -> SafeString:
+        """The bars as SVG."""
+        return rects(self.bars)
+
+    @property
+    def column_rects(self) -> SafeString:
+        """The columns as SVG."""
+        return rects(self.columns, "s-column")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from observability.metrics.worker_memory import HostMemory, WorkerMemory, hosts
 from pipeline.core.labels import PASS_TITLES, plural
 from pipeline.core.states import JobStatus, Step
 from pipeline.models import Job
-from pipeline.models.selectors import Progress, WorkDone, progress
+from pipeline.models.selectors import WorkDone, work_done
 from pipeline.models.work_tables import WORK_TABLES
 from pipeline.ratelimit.limiter import limiter_client
 
@@ -121,7 +121,7 @@ class WorkerFleet:
 
 
 def worker_fleet() -> WorkerFleet:
-    """Read the workers, in six statements and two round trips to Redis."""
+    """Read the workers, in two statements and two round trips to Redis."""
     held = _held()
     shown = held[:LEASES_READ]
     known, is_suspended = _in_redis()
@@ -156,23 +156,24 @@ def _held() -> list[tuple[str, Held]]:
     """
     jobs = list(
         Job.objects.filter(status=JobStatus.PROCESSING)
+        .select_related("shell_file")
         .only(
-            "shell_file_id", "current_step", "worker_id", "step_started_at", "heartbeat_at",
-            "lease_expires_at",
+            "shell_file__pages_read", "shell_file__page_count", "current_step", "worker_id",
+            "step_started_at", "heartbeat_at", "lease_expires_at",
         )
         .order_by("id")[: LEASES_READ + 1]
     )  # fmt: skip
-    far = progress([job.shell_file_id for job in jobs])
-    return [(str(job.worker_id), _job(job, far.get(job.shell_file_id))) for job in jobs]
+    done = work_done([job.shell_file_id for job in jobs])
+    return [(str(job.worker_id), _job(job, done.get(job.shell_file_id, {}))) for job in jobs]
 
 
-def _job(job: Job, far: Progress | None) -> Held:
+def _job(job: Job, work: Mapping[Step, WorkDone]) -> Held:
     step = Step(job.current_step)
     done, total, noun = 0, 0, ""
-    if far is not None and step is Step.PAGES:
-        done, total, noun = far.pages_read, far.page_count or 0, "pages"
-    elif far is not None and step in WORK_TABLES:
-        done, total = far.work.get(step, WorkDone())
+    if step is Step.PAGES:
+        done, total, noun = job.shell_file.pages_read, job.shell_file.page_count or 0, "pages"
+    elif step in WORK_TABLES:
+        done, total = work.get(step, WorkDone())
         noun = plural(WORK_TABLES[step].noun)
     return Held(
         job_id=job.id,

@@ -103,7 +103,7 @@ def _preview(
         # A second click on the same form must not start a second operation.
         token=token or uuid4(),
         left=found.ineligible[:SAMPLE] if found else (),
-        records=len({each.shell_file_id for each in found.eligible}) if found else 0,
+        records=len({each.shell_file_id.int for each in found.eligible}) if found else 0,
         permanent=sorted({cause for each in found.eligible for cause in each.permanent})
         if found
         else [],

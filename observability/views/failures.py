@@ -241,7 +241,7 @@ def _retry_query(asked: QueryDict, period: Period) -> str:
 
 def _trend(group: FailureGroup) -> Any:
     words = f"{counted(sum(group.trend), 'failure')}; the highest bar is {max(group.trend)}"
-    return bars(group.trend, words=words)
+    return bars(group.trend, words=words, kind="failed")
 
 
 def _members_query(group: FailureGroup, period: Period) -> dict[str, str]:

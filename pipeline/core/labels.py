@@ -130,6 +130,8 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def pages(numbers: Iterable[int]) -> str:
     """Return `page 4` or `pages 1–3, 7`."""
+    if isinstance(numbers, range) and numbers.step == 1 and len(numbers) > 1:
+        return f"pages {numbers[0]}–{numbers[-1]}"
     found = sorted(set(numbers))
     return f"{'page' if len(found) == 1 else 'pages'} {ranges(found)}"
 

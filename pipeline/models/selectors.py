@@ -201,7 +201,7 @@ def progress(shell_file_ids: Collection[UUID]) -> dict[UUID, Progress]:
         .distinct("shell_file_id")
         .defer("shell_file__original_filename", "incident__evidence")
     )
-    work = _work_done(shell_file_ids)
+    work = work_done(shell_file_ids)
     encounters = _encounters(shell_file_ids)
     published = {
         record: (entities, rows_not_understood)
@@ -344,7 +344,7 @@ def _outage_since(job: Job) -> datetime | None:
     return since
 
 
-def _work_done(shell_file_ids: Collection[UUID]) -> dict[UUID, dict[Step, WorkDone]]:
+def work_done(shell_file_ids: Collection[UUID]) -> dict[UUID, dict[Step, WorkDone]]:
     """Return the ended and all work items of each pass of some records, in one statement."""
     first, *others = (_ended(table, shell_file_ids) for table in WORK_TABLES.values())
     found: defaultdict[UUID, dict[Step, WorkDone]] = defaultdict(dict)

@@ -311,12 +311,17 @@ def encounter_parents() -> tuple[ParentTable, ...]:
     return tuple(parent for parent in parents if parent)
 
 
-def status_sql(tables: Sequence[WorkTable], item: str, step: str) -> str:
-    """Return a subquery for LATERAL: the status of the work item with this id in this step."""
+def states_sql(tables: Sequence[WorkTable], rows: str, *columns: str) -> str:
+    """Return a query: these columns of rows that have `item` and `step`, and the item's status.
+
+    A row whose item does not exist is left out.
+    """
     # OFFSET 0 keeps each lookup by its key: PostgreSQL plans a join as a scan of the whole table.
+    named = "".join(f"{rows}.{column}, " for column in columns)
     return " UNION ALL ".join(
-        f"(SELECT status FROM {table.table} WHERE id = {item}"  # noqa: S608 - names come from the models
-        f" AND {step} = '{table.step}' OFFSET 0)"
+        f"SELECT {named}i.status FROM {rows},"  # noqa: S608 - names come from the models
+        f" LATERAL (SELECT status FROM {table.table} WHERE id = {rows}.item OFFSET 0) i"
+        f" WHERE {rows}.step = '{table.step}'"
         for table in tables
     )
 

@@ -42,7 +42,7 @@ from pipeline.transitions.record_batches import (
     settle_record_batches,
 )
 from pipeline.transitions.recovery import Recovered, redispatch, take_expired
-from pipeline.transitions.retries import Scope, retry_job, retry_later
+from pipeline.transitions.retries import ALL, Scope, retry_job, retry_later
 from pipeline.transitions.reviews import (
     HeldReview,
     claim_next_review,
@@ -71,6 +71,7 @@ from pipeline.transitions.steps import (
 )
 
 __all__ = [
+    "ALL",
     "Failure",
     "Flush",
     "HeldReview",

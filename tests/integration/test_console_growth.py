@@ -1,12 +1,14 @@
 """The console reads what changed and what it shows, however many rows exist beside that.
 
-`bench/console.py` and `bench/growth.py` measure the durations. These tests count statements and
-rows.
+`bench/console.py` and `bench/growth.py` measure the durations. These tests count statements,
+rows, and calls of Python functions.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
+from functools import partial
 from itertools import product
 from typing import Any
 from uuid import UUID
@@ -15,27 +17,37 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Model
+from django.db.models.signals import post_init
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from observability.diagnostics import failures
+from observability.listing.time_window import Period, Window
 from observability.metrics.throughput import rates
 from pipeline.core.errors import ErrorCode
-from pipeline.core.states import JobStatus, WorkStatus
-from pipeline.models import OUTCOME_LATE, Batch, Encounter, Job, Summary
+from pipeline.core.states import JobStatus, Step, WorkStatus
+from pipeline.models import OUTCOME_LATE, Batch, Encounter, Job, ProviderCall, Summary
 from pipeline.operations.preview import Selection, preview
 from pipeline.operations.preview.bulk_selection import BulkSelection, bulk_preview
 from pipeline.operations.preview.record_work import work_of
 from pipeline.operations.preview.selection import SelectedJob, in_short
 from pipeline.transitions import Scope
 from tests.support.incident_rows import calls
-from tests.support.plans import analyzed, rows_read
+from tests.support.large_rows import a_large_record
+from tests.support.plans import analyzed, plan_of, rows_read
+from tests.support.python_calls import python_calls
 from tests.support.rows import a_job, an_encounter
 from tests.support.waiting_rows import many_jobs
 
 pytestmark = pytest.mark.django_db
+
+CALLS_PER_NODE = 110
+"""Python calls for each work item and each call of a record: 90 today."""
+CALLS_PER_JOB = 27
+"""Python calls for each job of a preview: 22 today."""
 
 
 def test_a_list_reads_the_encounters_of_the_records_that_it_shows() -> None:
@@ -115,6 +127,63 @@ def test_the_failures_of_a_period_are_grouped_from_the_index_alone() -> None:
     assert rows_read(failures._calls_sql(), parameters)["provider_calls"] == 100
 
 
+def test_the_states_of_failed_items_are_looked_up_once_and_only_in_the_table_of_their_pass() -> (
+    None
+):
+    job = a_job()
+    _, batches = an_encounter(job, batches=30)
+    for batch in batches:
+        calls(job, "API_5XX", 3, ago_s=60, work_item_id=batch.id)
+    Batch.objects.filter(id__in=[batch.id for batch in batches[:4]]).update(
+        status=WorkStatus.FAILED
+    )
+    Batch.objects.filter(id__in=[batch.id for batch in batches[4:9]]).update(
+        status=WorkStatus.SUCCEEDED, completed_at=timezone.now()
+    )
+    now = timezone.now()
+    period = Period.last(Window.HOUR, now)
+    analyzed("provider_calls", "pass1_batch_results")
+
+    with CaptureQueriesContext(connection) as asked:
+        (group,) = failures.groups(period).groups
+    with connection.cursor() as cursor:
+        # 30 rows are so few that a scan of the table would be cheaper than a look-up by key.
+        cursor.execute("SET LOCAL enable_seqscan = off")
+    plan = plan_of(asked[0]["sql"])
+
+    assert (group.calls, group.records, group.works) == (90, 1, 30)
+    assert (group.failed, group.absorbed) == (4, 5)
+    assert sum(group.trend) == 90
+    assert rows_read(asked[0]["sql"])["pass1_batch_results"] == 30
+    # Each part runs once: no item runs through the tables of all passes.
+    assert {node["Actual Loops"] for node in plan if node["Node Type"] == "Append"} == {1}
+
+
+def test_a_record_builds_no_model_for_a_work_item_or_a_call() -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("everyone"))
+    small, large = a_large_record(encounters=1, batches=2, pages=3), a_large_record()
+    built: Counter[str] = Counter()
+
+    def count(sender: type[Model], **_: Any) -> None:
+        built[sender.__name__] += 1
+
+    def opened(record: UUID) -> Any:
+        return client.get(reverse("admin:record", args=[record]))
+
+    post_init.connect(count)
+    try:
+        page = opened(large)
+    finally:
+        post_init.disconnect(count)
+    few, many = (python_calls(partial(opened, record)) for record in (small, large))
+
+    assert page.context["rows"].items[Step.PASS1][0].pk
+    assert (built["Batch"], built["ProviderCall"]) == (0, 0)
+    number = Batch.objects.count() + ProviderCall.objects.count()
+    assert (many - few) / number < CALLS_PER_NODE
+
+
 class _Fetched:
     """Counts the rows that statements return to the process."""
 
@@ -145,6 +214,20 @@ def test_a_preview_fetches_one_row_for_each_job_however_many_batches_the_jobs_ha
     assert few.statements == many.statements
     # The jobs, and their work; no call was made before.
     assert (few.rows, many.rows) == (2 * 2, 2 * 6)
+
+
+def test_a_preview_of_many_jobs_needs_few_python_calls_for_each() -> None:
+    client = Client()
+    client.force_login(User.objects.create_superuser("everyone"))
+    url = reverse("admin:bulk_preview", args=["cancel"])
+
+    many_jobs(20)
+    few = python_calls(lambda: client.get(url))
+    many_jobs(400)
+    many = python_calls(lambda: client.get(url))
+
+    assert client.get(url).context["looked_at"] == 420
+    assert (many - few) / 400 < CALLS_PER_JOB
 
 
 def test_a_preview_by_cause_looks_no_waiting_job_up() -> None:
@@ -203,8 +286,7 @@ def test_the_work_of_a_scope_is_the_same_as_that_of_its_items_one_by_one() -> No
             SelectedJob(job=short[job.id], scope=scope)
             for job, scope in zip(jobs, chosen, strict=True)
         ]
-        found = work_of(selected)
-        for each in selected:
+        for each, work in zip(selected, work_of(selected), strict=True):
             of = Batch.objects.filter(processing_session__shell_file_id=each.job.shell_file_id)
             meant = [
                 batch
@@ -213,7 +295,6 @@ def test_the_work_of_a_scope_is_the_same_as_that_of_its_items_one_by_one() -> No
                 or (batch.status == WorkStatus.FAILED and each.scope.holds(batch))
             ]
             failed = [batch for batch in meant if batch.status == WorkStatus.FAILED]
-            work = found[each.job.id]
             assert work.calls == len(meant)
             assert work.pages == len({batch.page_range_start for batch in meant})
             assert work.text_tokens == sum(batch.estimated_input_tokens for batch in meant)

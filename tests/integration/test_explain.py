@@ -16,10 +16,12 @@ from django.test.utils import CaptureQueriesContext
 from observability.drilldown.explain import drill_down
 from observability.drilldown.lookup import IdError
 from observability.drilldown.nodes import Node, NodeKind
+from observability.drilldown.summary import thousands
 from pipeline.core.errors import ERRORS, ErrorCode
-from pipeline.core.labels import StatusWord
+from pipeline.core.labels import StatusWord, counted
 from pipeline.models import Batch, Chunk, Encounter, Entity, PendingEncounter, ProviderCall
 from pipeline.models import Job as JobRow
+from pipeline.operations.preview import Selection, preview
 from tests.support import records
 from tests.support.databases import as_owner
 
@@ -75,6 +77,14 @@ def test_the_first_line_says_what_failed_what_is_lost_and_what_to_do(ran: Explai
     assert "Nothing of encounter 5 is visible; encounters 1–4, 6–12 are complete." in line
     assert f"Advice: {ERRORS[ErrorCode.PARSE_JSON].advice}" in line
     assert "A retry costs about 1 call, " in line
+
+
+def test_explain_and_the_preview_of_a_retry_estimate_the_same(ran: ExplainedRecords) -> None:
+    for record in (ran.long, ran.outage):
+        found = preview(Selection(record=record))
+        calls, tokens = counted(found.calls, "call"), thousands(found.input_tokens)
+
+        assert f"A retry costs about {calls}, {tokens} input tokens" in _first_line(record)
 
 
 def test_many_failures_of_one_cause_are_called_an_outage(ran: ExplainedRecords) -> None:

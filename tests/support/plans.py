@@ -19,14 +19,18 @@ def analyzed(*tables: str) -> None:
             cursor.execute(f"ANALYZE {table}")
 
 
-def rows_read(statement: str, parameters: Any = None) -> Counter[str]:
-    """Run a statement, and return the rows that its scans read, by table; removed rows too."""
+def plan_of(statement: str, parameters: Any = None) -> list[dict[str, Any]]:
+    """Run a statement, and return the nodes of its plan with what each did."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)
         (found,) = cursor.fetchone() or ("[]",)
-    plan = (found if isinstance(found, list) else json.loads(found))[0]["Plan"]
+    return list(_nodes([(found if isinstance(found, list) else json.loads(found))[0]["Plan"]]))
+
+
+def rows_read(statement: str, parameters: Any = None) -> Counter[str]:
+    """Run a statement, and return the rows that its scans read, by table; removed rows too."""
     read: Counter[str] = Counter()
-    for node in _nodes([plan]):
+    for node in plan_of(statement, parameters):
         if table := node.get("Relation Name"):
             removed = node.get("Rows Removed by Filter", 0)
             read[table] += round((node["Actual Rows"] + removed) * node["Actual Loops"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.staticfiles import finders
+from django.template.loader import get_template
 
 from observability.diagnostics.failures import FailureGroup, FailureSource
 from observability.drilldown.queries import RecordRows
@@ -23,6 +25,7 @@ from pipeline.core.states import Step
 from pipeline.models import Batch, Encounter, ProviderCall
 from pipeline.ratelimit import Breaker, RateLimiterState
 from pipeline.ratelimit.quota_reset import day_ends_at
+from tests.support.python_calls import python_calls
 
 NOW = datetime(2026, 11, 28, 3, 0, tzinfo=UTC)
 OPEN = RateLimiterState(
@@ -133,6 +136,22 @@ def test_stacked_parts_stand_on_each_other() -> None:
         ("ok", 10.0, 30.0),
         ("failed", 0.0, 10.0),
     ]
+
+
+def test_a_bar_costs_few_python_calls_and_its_title_is_escaped() -> None:
+    template = get_template("console/bars.html")
+
+    def drawn(number: int) -> str:
+        chart = stacked([[("ok", 1)]] * number, words="calls", titles=["<5 & 6>"] * number)
+        html: str = template.render({"chart": chart})
+        return html
+
+    few, many = (python_calls(partial(drawn, number)) for number in (10, 110))
+
+    assert drawn(2).count("<title>&lt;5 &amp; 6&gt;</title>") == 2
+    assert '<rect class="b-ok" x="5" y="0.0" width="4" height="40.0">' in drawn(2)
+    # A template needs 138 calls for each bar.
+    assert (many - few) / 100 < 15
 
 
 def a_line(*starts: float) -> RecordRows:

@@ -16,6 +16,7 @@ from pipeline.core.errors import CallDetails
 from pipeline.operations.preview.estimates import (
     candidates,
     output_share,
+    prompt_tokens,
     quota_minutes,
     same_versions,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Selection",
     "narrowed",
     "preview",
+    "prompt_tokens",
     "waits_for_retry",
     "why_not_retried",
 ]

@@ -24,7 +24,7 @@ from pipeline.operations.preview.estimates import quota_minutes
 from pipeline.operations.preview.selection import SelectedJob, ShortJob, oldest
 from pipeline.providers.config import ProviderConfig
 from pipeline.providers.factory import named_provider
-from pipeline.transitions import Scope
+from pipeline.transitions import ALL
 from pipeline.transitions.stale import STALE_S, Stale
 
 OPEN_TO: dict[str, frozenset[JobStatus]] = {
@@ -76,7 +76,7 @@ def bulk_preview(selection: BulkSelection) -> Preview:
     found, left = [], []
     for job in rows:
         if job.status in states:
-            found.append(SelectedJob(job=job, scope=Scope()))
+            found.append(SelectedJob(job, ALL))
         else:
             left.append(_left(job, f"the job is {job.status}"))
     return costed(selection, found, left, is_capped)
@@ -107,7 +107,7 @@ def _reset(selection: BulkSelection) -> Preview:
                 job_id=job_id,
                 shell_file_id=records[job_id],
                 step=rows[0].step,
-                scope=Scope(),
+                scope=ALL,
                 encounters=0,
                 calls=len(rows),
                 pages=sum(item.page_range_end - item.page_range_start + 1 for item, _ in own),

@@ -58,10 +58,10 @@ def candidates(
     steps = {each.job.current_step for each in selected_jobs}
     figures = {step: _figures(Step(step)) for step in steps}
     found = tuple(
-        _candidate(each, figures[each.job.current_step], work[each.job.id])
-        for each in selected_jobs
+        _candidate(each, figures[each.job.current_step], of_record)
+        for each, of_record in zip(selected_jobs, work, strict=True)
     )
-    with_calls = [each.job.shell_file_id for each in selected_jobs if work[each.job.id].calls]
+    with_calls = [each.shell_file_id for each in found if each.calls]
     return found, earlier_calls(with_calls, {each.step for each in figures.values()})
 
 
@@ -72,7 +72,7 @@ def _figures(step: Step) -> _StepFigures:
     return _StepFigures(
         step=step,
         has_encounters_alone=table is not None and table.has_encounters_alone,
-        prompt_tokens=_prompt_tokens(table.task, not settings.PASS1_DISABLE_ZONES) if table else 0,
+        prompt_tokens=prompt_tokens(step),
         later_calls=sum(each.calls_a_page for each in following)
         + (EMBEDDING_CALLS_A_PAGE if embeds else 0),
         later_tokens=sum(each.tokens_a_page for each in following)
@@ -100,28 +100,34 @@ def _embeds(step: Step) -> bool:
 def _candidate(
     selected_job: SelectedJob, figures: _StepFigures, work: RecordWork
 ) -> RetryCandidate:
+    job, scope = selected_job
+    # By position, because names take twice the time for each of 10,000 jobs.
     return RetryCandidate(
-        job_id=selected_job.job.id,
-        shell_file_id=selected_job.job.shell_file_id,
-        step=figures.step,
-        scope=selected_job.scope,
-        encounters=work.failed_encounters if figures.has_encounters_alone else work.failed_parents,
-        calls=work.calls,
-        pages=work.pages,
-        input_tokens=work.text_tokens + work.calls * figures.prompt_tokens,
-        later_calls=ceil(figures.later_calls * work.record_pages),
-        later_tokens=figures.later_tokens * work.record_pages,
-        permanent=_permanent(selected_job.job, work),
+        job.id,
+        job.shell_file_id,
+        figures.step,
+        scope,
+        work.failed_encounters if figures.has_encounters_alone else work.failed_parents,
+        work.calls,
+        work.pages,
+        work.text_tokens + work.calls * figures.prompt_tokens,
+        ceil(figures.later_calls * work.record_pages),
+        figures.later_tokens * work.record_pages,
+        _permanent(job, work) if work.causes or job.error_code else (),
     )
 
 
 def _permanent(job: ShortJob, work: RecordWork) -> tuple[str, ...]:
-    if not work.causes and not job.error_code:
-        return ()
     causes = set(work.causes)
     if not causes and job.error_code:
         causes = {job.underlying or job.error_code}
     return tuple(sorted(c for c in causes if not ERRORS[ErrorCode(c)].job_retryable))
+
+
+def prompt_tokens(step: Step) -> int:
+    """Return the input tokens that each call of a pass needs beside its pages."""
+    table = WORK_TABLES.get(step)
+    return _prompt_tokens(table.task, not settings.PASS1_DISABLE_ZONES) if table else 0
 
 
 @cache

@@ -7,7 +7,7 @@ the sums and the causes of failed items leave it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -54,6 +54,8 @@ class EarlierCalls:
     """Prompt version, provider and model of all calls."""
 
 
+_NO_WORK = RecordWork(1, 0, 0, 0, 0, 0, ())
+"""The work of a record that is deleted meanwhile."""
 _NOTHING, _BOTH = "nothing", "both"
 
 
@@ -126,24 +128,23 @@ def _statements(tables: Sequence[WorkTable]) -> dict[str, str]:
     return {step.value: _record_sql(step, tables) for step in Step}
 
 
-def work_of(selected_jobs: Sequence[SelectedJob]) -> Mapping[UUID, RecordWork]:
-    """Return the work of each job in its pass, by the job's id; one statement for each pass."""
-    of_step: defaultdict[str, list[SelectedJob]] = defaultdict(list)
-    for each in selected_jobs:
-        of_step[each.job.current_step].append(each)
-    found: dict[UUID, RecordWork] = {}
+def work_of(selected_jobs: Sequence[SelectedJob]) -> list[RecordWork]:
+    """Return the work of each job in its pass, in the order of the jobs.
+
+    There is one statement for each pass.
+    """
+    of_step: defaultdict[str, list[int]] = defaultdict(list)
+    for place, each in enumerate(selected_jobs):
+        of_step[each.job.current_step].append(place)
+    found: list[RecordWork] = [_NO_WORK] * len(selected_jobs)
     with connection.cursor() as cursor:
-        for step, jobs in of_step.items():
-            cursor.execute(_statements()[step], _chosen(jobs))
-            for place, pages, parents, calls, own, tokens, encounters, causes in cursor.fetchall():
-                found[jobs[place].job.id] = RecordWork(
-                    pages,
-                    parents,
-                    calls,
-                    own,
-                    tokens,
-                    len(set(encounters or ()) - {None}),
-                    causes or (),
+        for step, places in of_step.items():
+            chosen = _chosen([selected_jobs[place] for place in places])
+            cursor.execute(_statements()[step], chosen)
+            for nth, pages, parents, calls, own, tokens, encounters, causes in cursor.fetchall():
+                failed = len({*encounters} - {None}) if encounters else 0
+                found[places[nth]] = RecordWork(
+                    pages, parents, calls, own, tokens, failed, causes or ()
                 )
     return found
 

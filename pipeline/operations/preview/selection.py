@@ -27,7 +27,7 @@ from pipeline.models import (
 from pipeline.models.work_item import WorkItem
 from pipeline.models.work_tables import WORK_TABLES, WorkTable, encounter_parents
 from pipeline.operations.preview.types import JOBS_LIMIT, Ineligible, Selection
-from pipeline.transitions import Scope
+from pipeline.transitions import ALL, Scope
 
 _LEFT: dict[JobStatus, str] = {
     JobStatus.COMPLETED: "the job is complete already",
@@ -157,7 +157,7 @@ def _whole(jobs: QuerySet[Job, Job]) -> Chosen:
     for job in rows:
         reason = why_not_retried(job)
         if reason is None:
-            found.append(SelectedJob(job=job, scope=Scope()))
+            found.append(SelectedJob(job, ALL))
         else:
             left.append(_left(job, reason))
     return found, left, is_capped
@@ -184,8 +184,8 @@ def _by_code(selection: Selection, code: ErrorCode) -> Chosen:
     scopes = _scopes_of_code([job.shell_file_id for job in rows], code, failed)
     found, left = [], []
     for job in rows:
-        meant = scopes.get(job.shell_file_id, Scope())
-        scope = meant if job.status == JobStatus.FAILED else Scope()
+        meant = scopes.get(job.shell_file_id, ALL)
+        scope = meant if job.status == JobStatus.FAILED else ALL
         reason = _LEFT[JobStatus.CANCELLED] if job.status == JobStatus.CANCELLED else None
         reason = reason or why_not_retried(job, part=None if scope.is_all else WorkStatus.FAILED)
         if reason is None:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -115,37 +116,37 @@ class Preview:
     is_capped: bool = False
     """Whether more jobs match; the preview has the oldest ones."""
 
-    @property
+    @cached_property
     def calls(self) -> int:
         """The number of calls, if each succeeds at once."""
         return sum(each.calls for each in self.eligible)
 
-    @property
+    @cached_property
     def input_tokens(self) -> int:
         """The estimated input tokens of these calls."""
         return sum(each.input_tokens for each in self.eligible)
 
-    @property
+    @cached_property
     def later_calls(self) -> int:
         """The estimated calls of the passes that follow."""
         return sum(each.later_calls for each in self.eligible)
 
-    @property
+    @cached_property
     def later_tokens(self) -> int:
         """The estimated input tokens of the passes that follow."""
         return sum(each.later_tokens for each in self.eligible)
 
-    @property
+    @cached_property
     def pages(self) -> int:
         """The number of pages that are sent again."""
         return sum(each.pages for each in self.eligible)
 
-    @property
+    @cached_property
     def encounters(self) -> int:
         """The number of failed encounters that are included."""
         return sum(each.encounters for each in self.eligible)
 
-    @property
+    @cached_property
     def reasons(self) -> dict[str, int]:
         """The number of excluded jobs, by reason."""
         return dict(Counter(each.reason for each in self.ineligible).most_common())
