@@ -20,9 +20,11 @@ def reading() -> Iterator[None]:
 
 
 def _read_only() -> None:
+    # Thousands of look-ups have a high estimated cost. A server with JIT would therefore compile
+    # such a statement anew for each request.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('transaction_read_only', 'on', true),"
-            " set_config('statement_timeout', %s, true)",
+            " set_config('statement_timeout', %s, true), set_config('jit', 'off', true)",
             [str(PAGE_DEADLINE_MS)],
         )

@@ -24,6 +24,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from medproc.reading import reading
 from observability.diagnostics import failures
 from observability.listing.time_window import Period, Window
 from observability.metrics.throughput import rates
@@ -182,6 +183,12 @@ def test_a_record_builds_no_model_for_a_work_item_or_a_call() -> None:
     assert (built["Batch"], built["ProviderCall"]) == (0, 0)
     number = Batch.objects.count() + ProviderCall.objects.count()
     assert (many - few) / number < CALLS_PER_NODE
+
+
+def test_no_statement_of_a_page_is_compiled() -> None:
+    with reading(), connection.cursor() as cursor:
+        cursor.execute("SHOW jit")
+        assert cursor.fetchone() == ("off",)
 
 
 class _Fetched:
