@@ -21,7 +21,7 @@ def reading() -> Iterator[None]:
 
 def _read_only() -> None:
     # Thousands of look-ups have a high estimated cost. A server with JIT would therefore compile
-    # such a statement anew for each request.
+    # such a statement on each request.
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT set_config('transaction_read_only', 'on', true),"
