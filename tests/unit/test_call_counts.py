@@ -11,7 +11,9 @@ import pytest
 from pipeline.core.types import PageSlice, PageText, Span
 from pipeline.models import Batch
 from pipeline.providers.prompts import render_entities
-from pipeline.stages.pass1 import boundaries, planner
+from pipeline.providers.schemas import FoundEntity
+from pipeline.stages.pass1 import align, boundaries, planner
+from tests.support.pass1_rows import rows_of
 
 PAGE = "ASSESSMENT\nGout of the left foot, seen today and treated as before."
 
@@ -50,3 +52,22 @@ def test_an_output_is_unpacked_once_for_its_publication() -> None:
 
     assert output == {"entities": []}
     assert decompress.call_count == 1
+
+
+def test_the_checks_of_a_page_compare_no_entity_with_every_other_entity() -> None:
+    """Pairs grow with the square of the entities, and a dense page has hundreds of entities."""
+    lines = [f"Finding {number}: potassium 4.{number} mmol/L" for number in range(10, 60)]
+    found = [
+        FoundEntity(category="lab", page=1, quote=line.partition(": ")[2], name="Potassium")
+        for line in lines
+    ]
+
+    with (
+        patch.object(align, "_double", wraps=align._double) as double,
+        patch.object(Span, "overlap", autospec=True, side_effect=Span.overlap) as overlap,
+    ):
+        rows = rows_of(found, "\n".join(lines), read_twice=True)
+
+    assert len(rows) == len(found)
+    assert double.call_count == 0
+    assert overlap.call_count <= 3 * len(found)

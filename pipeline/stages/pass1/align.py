@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 
 from pipeline.core.types import PageText, Span
 from pipeline.providers.schemas import FoundEntity
@@ -218,15 +219,23 @@ def merge(batches: Sequence[Sequence[Aligned]]) -> tuple[Aligned, ...]:
     their page.
     """
     kept = [aligned for batch in batches for aligned in batch if aligned.alignment.kept]
-    won: defaultdict[int, list[Aligned]] = defaultdict(list)
+    won: defaultdict[int, defaultdict[int, list[Aligned]]] = defaultdict(lambda: defaultdict(list))
+    """By page and batch: entities of one batch are never doubles, and most pages have one batch."""
     doubles: set[int] = set()
     for aligned in sorted(kept, key=lambda a: (-_length(a), a.batch_index)):
         on = {span.page for span in aligned.alignment.spans}
-        if any(_double(aligned, other) for page in on for other in won[page]):
+        others = (
+            other
+            for page in on
+            for batch, group in won[page].items()
+            if batch != aligned.batch_index
+            for other in group
+        )
+        if any(_double(aligned, other) for other in others):
             doubles.add(id(aligned))
             continue
         for page in on:
-            won[page].append(aligned)
+            won[page][aligned.batch_index].append(aligned)
     return tuple(sorted((a for a in kept if id(a) not in doubles), key=_place))
 
 
@@ -267,17 +276,16 @@ def _options(
     here = [span for span in own if span.page == entity.page]
     away = [span for span in own if span.page != entity.page]
     for match, fold in _FOLDS:
-        places, others = (
-            tuple(_places_at(fold, entity, spans, pages))[:_MAX_PLACES] for spans in (here, away)
-        )
+        places = _first_places(fold, entity, here, pages)
         if whole := tuple(place for place in places if not _is_part_of_ratio(place, pages)):
             places = whole
         if places:
+            others = _first_places(fold, entity, away, pages)
             return QuotedMention(
                 sameness=sameness, quote=entity.quote, places=places, others=others
             ), match
     for match, fold in _FOLDS:
-        places = tuple(_places_at(fold, entity, away, pages))[:_MAX_PLACES]
+        places = _first_places(fold, entity, away, pages)
         if places:
             return QuotedMention(sameness=sameness, quote=entity.quote, places=places), match
     return QuotedMention(sameness=sameness, quote=entity.quote, places=()), None
@@ -338,6 +346,12 @@ def _places_at(
         text = pages[span.page].text
         for start, end in find(entity.quote, text, span.start, span.end, fold):
             yield Span(span.page, start, end)
+
+
+def _first_places(
+    fold: Fold | None, entity: FoundEntity, spans: Iterable[Span], pages: Mapping[int, PageText]
+) -> tuple[Span, ...]:
+    return tuple(islice(_places_at(fold, entity, spans, pages), _MAX_PLACES))
 
 
 def _over_pages(
@@ -423,7 +437,7 @@ def _aligned(
 def _claims(entity: FoundEntity, span: Span) -> tuple[Claim, Claim]:
     """Return the claims of a name and of a mention on a place."""
     name = entity.name.casefold()
-    attributes = "\0".join("".join((a or "").casefold().split()) for a in _attributes(entity))
+    attributes = "\0".join("".join(a.casefold().split()) if a else "" for a in _attributes(entity))
     return (
         (entity.category, name, span),
         (entity.category, f"{name}\0{attributes}", span),

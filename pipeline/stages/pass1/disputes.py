@@ -65,7 +65,11 @@ def _paired(
     ranked = []
     for number, (entity, where) in enumerate(zip(entities, spans, strict=True)):
         for span in where[:1]:
+            begin, end = span.start, span.end
             for place, index, own in by_page[span.page]:
+                # A dense page has thousands of pairs, and hardly one of them overlaps.
+                if place.start >= end or place.end <= begin:
+                    continue
                 if span.overlap(place) and _is_comparable(entity, own):
                     ranked.append((_distance(entity, span, own, place), number, index, own))
     ranked.sort(key=lambda each: each[:3])

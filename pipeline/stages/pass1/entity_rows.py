@@ -119,14 +119,17 @@ def entity_rows(
     merged = merge(aligned)
     words = _words(lease, merged, pages, ocr_words)
     sources = (SourceDates(pages), SourceNumbers(pages))
+    of_all = {
+        "pass1_metrics_id": None,
+        "shell_file_id": str(lease.shell_file_id),
+        "healthcare_encounter_id": str(result.healthcare_encounter_id),
+        "processing_session_id": str(lease.session_id),
+        "patient_id": str(result.patient_id),
+    }
     return [
         {
             "id": str(uuid4()),
-            "pass1_metrics_id": None,
-            "shell_file_id": str(lease.shell_file_id),
-            "healthcare_encounter_id": str(result.healthcare_encounter_id),
-            "processing_session_id": str(lease.session_id),
-            "patient_id": str(result.patient_id),
+            **of_all,
             "entity_index": index,
             "engine": batches[found.batch_index].ai_model_used or "",
             **_columns(found, text.batches[found.batch_index], words, sources, judged[id(found)]),

@@ -22,6 +22,8 @@ _STRIKE = "~~"
 _CONFUSABLE = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "!": "l", "5": "s", "8": "b"})
 _PAIRS = {"rn": "m", "vv": "w"}
 _NUMBER = re.compile(r"\d+(?:[.,/]\d+)*")
+_ENDS_IN_NUMBER = re.compile(r"\d[.,]?\Z")
+_GOES_ON = re.compile(r"[.,]?\d")
 _LEAST_INSIDE = 4
 """A quote shorter than this never matches inside a longer word."""
 
@@ -71,11 +73,11 @@ def cuts_no_word(text: str, start: int, end: int) -> bool:
         return False
     left, right = text[max(0, start - 2) : start], text[end : end + 2]
     first, last = text[start], text[end - 1]
-    if (first.isdigit() and re.search(r"\d[.,]?\Z", left)) or (
+    if (first.isdigit() and _ENDS_IN_NUMBER.search(left)) or (
         first in ".," and left[-1:].isdigit()
     ):
         return False
-    if (last.isdigit() and re.match(r"[.,]?\d", right)) or (last in ".," and right[:1].isdigit()):
+    if (last.isdigit() and _GOES_ON.match(right)) or (last in ".," and right[:1].isdigit()):
         return False
     cuts_left = first.isalnum() and left[-1:].isalnum()
     cuts_right = last.isalnum() and right[:1].isalnum()
