@@ -10,6 +10,7 @@ from medproc.env import PROJECT_ROOT
 from pipeline.clinical.page_text.lines import lines_of
 from pipeline.core.types import PageSlice
 from pipeline.providers.local.assertions.check_boxes import box_items
+from pipeline.providers.local.assertions.cue_beginnings import ANY, alternatives, beginnings
 from pipeline.providers.local.assertions.cues import cue_rows, cues_in, phrases_at
 from pipeline.providers.local.document_state import DocumentState
 from pipeline.providers.local.engine import read
@@ -90,3 +91,20 @@ def test_the_tokens_of_a_part_are_those_that_lie_within(start: int, end: int) ->
     within = [t for t in state.tokens if start <= t.start and t.end <= end]
 
     assert state.tokens_in(start, end) == within
+
+
+def test_the_phrases_at_a_place_are_those_whose_beginning_fits() -> None:
+    phrases = [(beginnings(part, 4), part) for _, row in cue_rows() for part in alternatives(row)]
+    low = VISIT.lower()
+    openings = {low[at : at + size] for at in range(0, len(low), 37) for size in (1, 2, 3, 4)}
+
+    for opening in openings:
+        fitting = [
+            part
+            for begins, part in phrases
+            if any(
+                all(mark in (sign, ANY) for mark, sign in zip(begin, opening, strict=False))
+                for begin in begins
+            )
+        ]
+        assert [pattern.pattern for _, pattern in phrases_at(opening)] == fitting

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from enum import Enum, auto
 from functools import cache, lru_cache
-from itertools import product
 from typing import NamedTuple
 
 from pipeline.providers.local.assertions.cue_beginnings import ANY, alternatives, beginnings
@@ -148,34 +148,38 @@ def _phrases() -> tuple[_Phrase, ...]:
 
 
 @cache
-def _by_beginning() -> dict[str, tuple[int, ...]]:
-    """Return the places of the phrases by each of their beginnings."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
+def _by_beginning() -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """Return the places of the phrases by each of their beginnings, and by what begins those."""
+    whole: defaultdict[str, set[int]] = defaultdict(set)
+    cut: defaultdict[str, set[int]] = defaultdict(set)
     parts = (part for _, row in cue_rows() for part in alternatives(row))
     for place, part in enumerate(parts):
         for begin in beginnings(part, _SIZE):
-            found[begin].append(place)
-    return {begin: tuple(places) for begin, places in found.items()}
+            whole[begin].add(place)
+            for size in range(len(begin)):
+                cut[begin[:size]].add(place)
+    return _tuples(whole), _tuples(cut)
+
+
+def _tuples(places: Mapping[str, set[int]]) -> dict[str, tuple[int, ...]]:
+    return {begin: tuple(found) for begin, found in places.items()}
 
 
 @lru_cache(maxsize=8_192)
 def phrases_at(opening: str) -> tuple[_Phrase, ...]:
     """Return the phrases that can match text that begins with these characters, in their order."""
-    known = _by_beginning()
+    whole, cut = _by_beginning()
+    places: set[int] = set()
+    marks = [""]
+    for sign in ("", *opening):
+        marks = [mark + one for mark in marks for one in (sign, ANY)] if sign else marks
+        for mark in marks:
+            places.update(whole.get(mark, ()))
     if len(opening) < _SIZE:
-        begins = (begin for begin in known if _can_begin(begin, opening))
-    else:
-        begins = (
-            "".join(signs)
-            for size in range(_SIZE + 1)
-            for signs in product(*((sign, ANY) for sign in opening[:size]))
-        )
-    places = {place for begin in begins for place in known.get(begin, ())}
+        # The text ends here, or its next characters decide nothing.
+        for mark in marks:
+            places.update(cut.get(mark, ()))
     return tuple(_phrases()[place] for place in sorted(places))
-
-
-def _can_begin(begin: str, opening: str) -> bool:
-    return all(mark in (sign, ANY) for mark, sign in zip(begin, opening, strict=False))
 
 
 def _opening(low: str, at: int) -> str:
