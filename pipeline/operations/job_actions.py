@@ -21,7 +21,8 @@ from pipeline.models import Job, Session
 from pipeline.operations.preview import Ineligible, Preview, RetryCandidate, Selection, preview
 from pipeline.operations.reasons import stated, stated_if_given
 from pipeline.queueing.queues import enqueue_steps
-from pipeline.transitions.rollup import Leaving, settle
+from pipeline.queueing.record_places import settle_and_wake
+from pipeline.transitions.rollup import Leaving
 
 logger = logging.getLogger(__name__)
 
@@ -145,8 +146,8 @@ def job_cancel(
         with transaction.atomic():
             state = transitions.cancel(job.id, entry=entry)
             if state == JobStatus.CANCELLED:
-                # The job was not running, so it frees no place in its batch of records.
-                settle([_leaving(job)])
+                # A follower may have waited for this job, and a lost worker may have held a place.
+                settle_and_wake([_leaving(job)])
         job = _job(job_or_record)
         if state is not None:
             _log("job_cancelled" if state == JobStatus.CANCELLED else "job_cancel_asked", job)

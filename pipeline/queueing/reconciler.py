@@ -11,7 +11,7 @@ row: while a pass has as many wake-ups as one tick can send, no row of the pass 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from pipeline.core.server_faults import explain
 from pipeline.core.types import Due
 from pipeline.queueing import rq_registries
 from pipeline.queueing.queues import enqueue_steps, entry_id
+from pipeline.queueing.record_places import Place, give_on, places_of
 from pipeline.queueing.rq_registries import Waiting
 from pipeline.transitions import Recovered
 from pipeline.transitions.recovery import TAKE_LIMIT
@@ -89,6 +90,7 @@ class _PendingJob:
     job_id: UUID
     step: str
     dispatch_no: int
+    record_batch_id: UUID | None
     is_old: bool
     """Claimable and unchanged for longer than a wake-up needs. A younger row may just have been
     woken by another reconciler."""
@@ -102,10 +104,11 @@ class _PendingJob:
 # that the rows beyond the limit and the ended jobs are not touched. updated_at counts too: a row
 # that was changed a moment ago has its wake-up on the way.
 _WAITING = """
-SELECT w.id, w.current_step, w.dispatch_no,
+SELECT w.id, w.current_step, w.dispatch_no, w.record_batch_id,
   greatest(w.available_at, w.updated_at) <= clock_timestamp() - make_interval(secs => %(grace)s)
 FROM unnest(%(steps)s::text[]) AS s (step), LATERAL (
-  SELECT id, current_step, dispatch_no, available_at, updated_at, created_at FROM job_queue
+  SELECT id, current_step, dispatch_no, record_batch_id, available_at, updated_at, created_at
+  FROM job_queue
   WHERE status = 'pending' AND current_step = s.step AND available_at <= clock_timestamp()
   ORDER BY size_class, priority DESC, available_at LIMIT %(limit)s
 ) w
@@ -128,11 +131,14 @@ def recover_expired(job_id: UUID | None = None) -> list[Recovered]:
     """Recover one job, or all jobs, with an expired lease, and wake a worker for each of them."""
     found: list[Recovered] = []
     due: list[Due] = []
+    places: list[Place] = []
     for _ in range(TAKE_ROUNDS):
         with transaction.atomic():
             taken = transitions.take_expired(job_id=job_id)
             due += [each.due for each in taken if each.due is not None]
-            due += settle([_leaving(each) for each in taken if each.due is None])
+            leaving = [_leaving(each) for each in taken if each.due is None]
+            due += settle(leaving)
+            places += places_of(leaving)
         for each in taken:
             _log_recovered(each)
         found += taken
@@ -140,6 +146,7 @@ def recover_expired(job_id: UUID | None = None) -> list[Recovered]:
             break
     # Once, and after all row locks are released: a Redis that hangs costs seconds per queue.
     enqueue_steps(due)
+    give_on(places)
     return found
 
 
@@ -159,13 +166,14 @@ def match_wakeups() -> ReconcilerTick:
         seen = rq_registries.look()
         crowded = _crowded(q for q, waiting in seen.items() if len(waiting.entries) >= ROWS_LIMIT)
         rows = _waiting(seen.keys() - crowded)
+        free = transitions.free_places({row.record_batch_id for row in rows if row.record_batch_id})
         wake: list[_PendingJob] = []
         surplus: dict[str, int] = {}
         for queue, waiting in seen.items():
             if queue in crowded:
                 continue
             of_queue = [row for row in rows if row.step == queue]
-            lacking = _lacking(of_queue, waiting)
+            lacking = _lacking(_claimable(of_queue, free), waiting)
             wake += lacking
             if len(waiting.entries) > len(of_queue) and len(of_queue) < ROWS_LIMIT:
                 surplus[queue] = len(of_queue)
@@ -201,6 +209,24 @@ def _waiting(queues: Iterable[str]) -> list[_PendingJob]:
             {"grace": scaled(WAKE_GRACE_S), "limit": ROWS_LIMIT, "steps": list(queues)},
         )
         return [_PendingJob(*row) for row in cursor.fetchall()]
+
+
+def _claimable(rows: Sequence[_PendingJob], free: Mapping[UUID, int]) -> list[_PendingJob]:
+    """Return the rows without those that only wait for a place in their record batch.
+
+    The wake-ups of such rows were spent while the batch was full, and a job that leaves its place
+    sends new ones (`record_places`).
+    """
+    left = dict(free)
+    found = []
+    for row in rows:
+        if row.record_batch_id is not None:
+            places = left.get(row.record_batch_id, 0)
+            if places <= 0:
+                continue
+            left[row.record_batch_id] = places - 1
+        found.append(row)
+    return found
 
 
 def _lacking(rows: Sequence[_PendingJob], waiting: Waiting) -> list[_PendingJob]:

@@ -149,7 +149,7 @@ local function heed_breaker(ticket, epoch, kind, is_first, started_at)
     -- Looser than `was_processed` of the incident rules (incidents/rules.py): a refusal by limit, quota or key comes
     -- from a provider that is up.
     local is_reachable = kind == 'ok' or kind == 'limited' or kind == 'quota'
-    -- An emptied Redis counts its epochs anew, so a call from before has a high epoch, but no lease.
+    -- An emptied Redis counts its epochs from 0, so a call from before has a high epoch; its lease is gone.
     if is_current and is_first and is_reachable then
       close_breaker()
     elseif st.probe_ticket == ticket then

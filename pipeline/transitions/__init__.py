@@ -37,6 +37,7 @@ from pipeline.transitions.leases import (
 from pipeline.transitions.provenance import note_settings, submitted_config
 from pipeline.transitions.record_batches import (
     close_record_batch,
+    free_places,
     next_of_record_batch,
     open_record_batch,
     settle_record_batches,
@@ -99,6 +100,7 @@ __all__ = [
     "fail_step",
     "fenced",
     "find_stale",
+    "free_places",
     "hold_review",
     "insert_calls",
     "land",

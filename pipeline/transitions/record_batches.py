@@ -7,7 +7,8 @@ every record of the batch.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -54,18 +55,34 @@ WHERE b.id = t.id AND (b.submitted_at IS NOT NULL
 RETURNING b.id
 """
 
-# One job per pass, because it is unknown which of the workers is idle. The condition on the count
-# holds if the batch was full until now: the 1 counts the record that has just ended.
+# One job per pass, because it is unknown which of the workers is idle. The rows of a pass are
+# counted up to a limit, like the entries of its queue.
 _NEXT = """
-SELECT DISTINCT ON (j.current_step) j.id, j.current_step, j.dispatch_no
-FROM job_queue j JOIN record_batches b ON b.id = j.record_batch_id
-WHERE j.record_batch_id = %(batch)s AND j.status = 'pending' AND j.id <> %(but)s
-  AND j.available_at <= clock_timestamp()
-  AND b.max_concurrent_tasks <= 1 + (
-    SELECT count(*) FROM job_queue r
-    WHERE r.record_batch_id = %(batch)s AND r.status = 'processing')
-ORDER BY j.current_step, j.priority DESC, j.available_at
+SELECT found.id, found.current_step, found.dispatch_no, (
+  SELECT count(*) FROM (
+    SELECT FROM job_queue w
+    WHERE w.status = 'pending' AND w.current_step = found.current_step
+      AND w.available_at <= clock_timestamp()
+    ORDER BY w.size_class, w.priority DESC, w.available_at LIMIT %(limit)s) first)
+FROM (
+  SELECT DISTINCT ON (j.current_step) j.id, j.current_step, j.dispatch_no
+  FROM job_queue j JOIN record_batches b ON b.id = j.record_batch_id
+  WHERE j.record_batch_id = %(batch)s AND j.status = 'pending' AND j.id <> %(but)s
+    AND j.available_at <= clock_timestamp()
+    AND b.max_concurrent_tasks > (
+      SELECT count(*) FROM job_queue r
+      WHERE r.record_batch_id = %(batch)s AND r.status = 'processing')
+  ORDER BY j.current_step, j.priority DESC, j.available_at) found
 """
+
+_FREE_PLACES = """
+SELECT b.id, greatest(0, b.max_concurrent_tasks - (
+  SELECT count(*) FROM job_queue r WHERE r.record_batch_id = b.id AND r.status = 'processing'))
+FROM record_batches b WHERE b.id = ANY(%s)
+"""
+
+COUNTED = 1_000
+"""Waiting jobs of a pass that are counted at most."""
 
 
 def open_record_batch(max_concurrent_tasks: int | None = None) -> UUID:
@@ -138,14 +155,39 @@ def is_over_full(cursor: CursorWrapper, batch_id: UUID) -> bool:
     return bool(running > most)
 
 
-def next_of_record_batch(batch_id: UUID, but: UUID) -> list[Due]:
-    """Return the jobs to wake after a record of a full batch has ended.
+@dataclass(frozen=True, kw_only=True)
+class NextOfBatch:
+    """The best waiting job of a record batch in one pass."""
 
-    The wake-ups of the waiting records were spent while the batch was full.
+    due: Due
+    waiting: int
+    """The waiting jobs of the pass, of all record batches, up to `COUNTED`."""
+
+
+def next_of_record_batch(batch_id: UUID, but: UUID) -> list[NextOfBatch]:
+    """Return the jobs that can take the place of the job `but`, one per pass.
+
+    The wake-ups of waiting records are spent while their batch is full. Call this after the commit
+    by which `but` has left its place: a claim that still saw the batch full has ended then.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_NEXT, {"batch": batch_id, "but": but})
+        cursor.execute(_NEXT, {"batch": batch_id, "but": but, "limit": COUNTED})
         return [
-            Due(job_id=job_id, step=Step(step), dispatch_no=dispatch_no, is_sent_again=True)
-            for job_id, step, dispatch_no in cursor.fetchall()
+            NextOfBatch(
+                due=Due(
+                    job_id=job_id, step=Step(step), dispatch_no=dispatch_no, is_sent_again=True
+                ),
+                waiting=waiting,
+            )
+            for job_id, step, dispatch_no, waiting in cursor.fetchall()
         ]
+
+
+def free_places(batch_ids: Iterable[UUID]) -> dict[UUID, int]:
+    """Return how many more records of each batch may run."""
+    ids = list(batch_ids)
+    if not ids:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_FREE_PLACES, [ids])
+        return dict(cursor.fetchall())

@@ -18,7 +18,6 @@ from pipeline.core.types import Due
 from pipeline.transitions import (
     Lease,
     land,
-    next_of_record_batch,
     open_review,
     settle_record_batches,
 )
@@ -59,9 +58,9 @@ def settle(leaving: Sequence[Leaving]) -> list[Due]:
     """Write the totals of each record, note a milestone, open the review of a record whose job
     ended and count the record, and end batches whose last job ended.
 
-    Returns the jobs to wake: those that waited for the extraction of the same file, and the next
-    record of each batch that was full. Batches are locked after all other rows and in the order of
-    their ids. So pass all jobs of a transaction at once.
+    Returns the jobs to wake: those that waited for the extraction of the same file. Batches are
+    locked after all other rows and in the order of their ids. So pass all jobs of a transaction at
+    once. The place in a full batch is given on by `queueing.record_places`.
     """
     for each in leaving:
         _roll_up(each)
@@ -74,12 +73,7 @@ def settle(leaving: Sequence[Leaving]) -> list[Due]:
     ended = {each.record_batch_id for each in leaving if each.has_ended and each.record_batch_id}
     if ended:
         settle_record_batches(sorted(ended))
-    return released + [
-        due
-        for each in leaving
-        if each.record_batch_id is not None
-        for due in next_of_record_batch(each.record_batch_id, but=each.job_id)
-    ]
+    return released
 
 
 def _roll_up(leaving: Leaving) -> None:

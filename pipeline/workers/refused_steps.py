@@ -66,7 +66,7 @@ def _requeue(worker_id: str) -> None:
         try:
             with fenced(lease):
                 requeue_interrupted(lease)
-                # A worker does not enqueue; the reconciler sends the wake-up.
+                # A worker does not enqueue; the reconciler sends the wake-ups.
                 event = f"{lease.step}: interrupted ({REASON})"
                 settle([Leaving.by(lease, event, has_ended=cancel_asked(lease))])
         except LeaseLostError:

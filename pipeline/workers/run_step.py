@@ -60,6 +60,7 @@ from pipeline.queueing.queues import (
     is_first_to_say,
     workers_beside,
 )
+from pipeline.queueing.record_places import give_on, places_of
 from pipeline.stages.registry import PASSES, next_step
 from pipeline.transitions import (
     Failure,
@@ -79,7 +80,7 @@ from pipeline.transitions import (
     with_lost_work,
 )
 from pipeline.transitions.rollup import Leaving, settle
-from pipeline.workers.continuation import step_to_continue
+from pipeline.workers.continuation import GoingOn, step_to_continue
 from pipeline.workers.identity import served_beside, worker_identity
 from pipeline.workers.refused_steps import REASON
 from pipeline.workers.shared_step import SHARED_STEP
@@ -95,13 +96,13 @@ def run_step(step: str) -> None:
     After a completed step, the process can go on with the next pass (`continuation`). If PostgreSQL
     refuses, the worker requeues the step later (`refused_steps`).
     """
-    due: Step | None = Step(step)
     try:
         _warn_of_scheduler()
+        going_on = _run_best(Step(step))
         # A horse runs each pass once at most, so that no memory of a horse grows without end.
-        for left in reversed(range(len(Step))):
-            if due is not None:
-                due = _run_best(due, may_continue=left > 0)
+        for left in reversed(range(len(Step) - 1)):
+            if going_on is not None:
+                going_on = _go_on(going_on, may_continue=left > 0)
     except (DatabaseError, InterfaceError) as error:
         if not is_away(error):
             raise
@@ -111,18 +112,49 @@ def run_step(step: str) -> None:
         connection.close()
 
 
-def _run_best(step: Step, *, may_continue: bool) -> Step | None:
-    """Run the best waiting job of a pass; return the pass with which the process goes on."""
+def _run_best(step: Step) -> GoingOn | None:
+    """Run the best waiting job of a pass; return with what the process goes on."""
     asked_at = time.monotonic()
-    lease = claim(
+    lease = _claimed(step)
+    return None if lease is None else _run_claimed(lease, asked_at, may_continue=True)
+
+
+def _go_on(going_on: GoingOn, *, may_continue: bool) -> GoingOn | None:
+    """Run the best waiting job of the next pass, as a horse of its own would do.
+
+    If nothing is claimed, the wake-ups that were left out are sent.
+    """
+    asked_at = time.monotonic()
+    lease = None
+    try:
+        if not stop_requested():
+            lease = _claimed(going_on.step)
+    finally:
+        _send_left_out(going_on, lease)
+    return None if lease is None else _run_claimed(lease, asked_at, may_continue=may_continue)
+
+
+def _send_left_out(going_on: GoingOn, claimed: Lease | None) -> None:
+    """Send the wake-ups in whose place nothing was claimed."""
+    if claimed is None:
+        enqueue_steps([going_on.due])
+    place = going_on.place
+    if place is not None and (claimed is None or claimed.record_batch_id != place[0]):
+        give_on([place])
+
+
+def _claimed(step: Step) -> Lease | None:
+    return claim(
         step,
         worker_identity(),
         named_provider(ProviderConfig.of_settings()),
         others=served_beside(step.value),
         has_room=_has_room,
     )
-    if lease is None:
-        return None
+
+
+def _run_claimed(lease: Lease, asked_at: float, *, may_continue: bool) -> GoingOn | None:
+    going_on: GoingOn | None = None
     SHARED_STEP.claimed(lease.job_id, lease.gen, asked_at)
     _log("step_started", lease)
     began_at = timezone.now()
@@ -134,13 +166,19 @@ def _run_best(step: Step, *, may_continue: bool) -> Step | None:
         if isinstance(result, StepCompleted) and may_continue:
             result = replace(result, continues_with=step_to_continue(lease))
         result = _end(lease, deadline, result)
+        if isinstance(result, StepCompleted) and result.continues_with is not None:
+            going_on = GoingOn.after(lease, result.continues_with)
         trace_pass(lease, began_at, _outcome(result), has_failed=isinstance(result, StepFailed))
         _copy_counts(lease)
-        return result.continues_with if isinstance(result, StepCompleted) else None
+        return going_on
     except LeaseLostError as error:
         SHARED_STEP.note_refusal(isinstance(error, LeaseUnrenewedError))
         _log("lease_lost", lease)
         return None
+    except BaseException:
+        if going_on is not None:
+            _send_left_out(going_on, None)
+        raise
     finally:
         deadline.close()
         SHARED_STEP.clear_lease()
@@ -375,7 +413,11 @@ def _write_end(lease: Lease, result: StepResult) -> None:
         # sent already finds nothing.
         has_ended |= cancel_asked(lease)
         event = f"{lease.step}: {_outcome(result)}"
-        enqueue_steps(settle([Leaving.by(lease, event, has_ended=has_ended)]))
+        leaving = [Leaving.by(lease, event, has_ended=has_ended)]
+        enqueue_steps(settle(leaving))
+        # A horse that goes on takes its place again.
+        if not (isinstance(result, StepCompleted) and result.continues_with):
+            give_on(places_of(leaving))
 
 
 def _write_result(lease: Lease, result: StepResult) -> bool:

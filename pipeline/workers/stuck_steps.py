@@ -68,7 +68,7 @@ def _end(lease: Lease) -> None:
                 " completed work is kept, and a retry continues from there",
             ),
         )
-        # A worker does not enqueue: the reconciler wakes the next record of the batch.
+        # A worker does not enqueue: the reconciler wakes the jobs that waited for this one.
         event = f"{lease.step}: {ErrorCode.DEADLINE_EXCEEDED}"
         settle([Leaving.by(lease, event, has_ended=True)])
     logger.error(

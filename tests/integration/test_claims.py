@@ -149,7 +149,7 @@ def test_a_record_that_leaves_a_full_batch_names_who_is_next() -> None:
 
     with fenced(lease):
         requeue_interrupted(lease)
-        due = next_of_record_batch(batch.id, but=lease.job_id)
+        due = [each.due for each in next_of_record_batch(batch.id, but=lease.job_id)]
 
     assert [each.step for each in due] == [Step.PASS1]
     assert due[0].job_id != lease.job_id

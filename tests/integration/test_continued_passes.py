@@ -10,10 +10,13 @@ import pytest
 from django.utils import timezone
 
 from pipeline.core.states import JobStatus, Step
-from pipeline.models import Job
+from pipeline.models import Job, Pause, RecordBatch
 from pipeline.operations import operator_actions
 from pipeline.queueing import queues
 from pipeline.queueing.queues import StepEntry, entry_id, queue_depths
+from pipeline.transitions import claim, complete_step, fenced
+from pipeline.workers import run_step
+from pipeline.workers.continuation import GoingOn
 from tests.support.rows import a_job
 from tests.support.workers import WorkerCommand, until
 
@@ -117,10 +120,41 @@ def test_a_horse_begins_nothing_after_a_suspension_or_a_stop(
     assert steps(worker, "began") == ["pass05", "pass1"]
 
 
+def test_a_connection_that_is_lost_after_the_work_repeats_no_pass(
+    start_worker: StartWorker,
+) -> None:
+    job = submit()
+    worker = start_worker("lose_the_connection", "rqworker", settings=ALL_PASSES)
+
+    until(lambda: status_of(job) == JobStatus.COMPLETED)
+
+    assert worker.stop() == 0
+    assert steps(worker, "ran") == PASSES
+    # The second pass has a horse of its own, because the question about it had no answer.
+    assert steps(worker, "began") == ["pass05", "pass1"]
+
+
+def test_a_horse_that_finds_nothing_to_go_on_with_sends_the_wake_ups_that_it_left_out() -> None:
+    batch = RecordBatch.objects.create(max_concurrent_tasks=1)
+    begun, waits = (a_job(step=Step.PASS05, record_batch=batch) for _ in range(2))
+    lease = claim(Step.PASS05, "w1")
+    assert lease is not None
+    with fenced(lease):
+        complete_step(lease, Step.PASS1)
+    going_on = GoingOn.after(lease, Step.PASS1)
+    Pause.objects.create(queue=Step.PASS1, reason="a test")
+
+    assert run_step._go_on(going_on, may_continue=True) is None
+
+    assert {lease.job_id} <= {begun.id, waits.id}
+    assert queue_depths()["pass1"] == 1
+    assert queue_depths()["pass05"] == 1
+
+
 def test_a_kill_between_two_passes_costs_a_wait_and_nothing_else(start_worker: StartWorker) -> None:
     job = submit()
     worker = start_worker("die_between_passes", "rqworker", "--burst", settings=ALL_PASSES)
-    worker.wait_for("continues", 2)
+    worker.wait_for("continues", 1)
     assert worker.finish() == 0
 
     job.refresh_from_db()

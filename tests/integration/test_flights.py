@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+import redis
 from django.db import connections
 from django.test import override_settings
 
@@ -17,6 +18,8 @@ from pipeline.execution.reuse.conditions import conditions_of
 from pipeline.models import ExtractionFlight, Job, Pause, ProviderCall, ShellFile
 from pipeline.models.fields import ClockTimestamp
 from pipeline.operations import operator_actions
+from pipeline.operations.job_actions import job_cancel
+from pipeline.queueing.queues import queue_depths
 from pipeline.stages.intake import Received
 from pipeline.transitions import (
     Failure,
@@ -28,6 +31,7 @@ from pipeline.transitions import (
     fail_step,
     fenced,
     park,
+    requeue_interrupted,
 )
 from pipeline.transitions.flights import OVERTAKEN_S
 from pipeline.transitions.rollup import Leaving, settle
@@ -90,6 +94,25 @@ def test_the_second_record_waits_and_takes_over_when_the_first_fails(tmp_path: P
     again = claimed("b")
     assert again.job_id == second.job_id
     assert boarded(again) is None
+
+
+def test_a_cancelled_leader_wakes_the_record_that_waits_behind_it(
+    tmp_path: Path, redis_db: redis.Redis
+) -> None:
+    submitted(tmp_path, 2)
+    first, second = claimed("a"), claimed("b")
+    boarded(first)
+    waiting = boarded(second)
+    assert waiting is not None
+    parked(second, waiting)
+    with fenced(first):
+        requeue_interrupted(first)
+    redis_db.flushdb()
+
+    job_cancel(first.job_id, reason="a test")
+
+    assert status_of(second) == JobStatus.PENDING
+    assert queue_depths()["pages"] == 1
 
 
 def test_a_leader_that_ends_before_the_other_has_parked_strands_no_record(tmp_path: Path) -> None:

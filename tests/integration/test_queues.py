@@ -34,12 +34,12 @@ from pipeline.queueing.queues import (
     StepEntry,
     StepQueue,
     enqueue_step,
-    enqueue_steps,
     entry_id,
     push,
     queue_depths,
 )
-from pipeline.transitions import claim, fenced, next_of_record_batch, requeue_interrupted
+from pipeline.queueing.record_places import give_on
+from pipeline.transitions import claim, fenced, requeue_interrupted
 from tests.support.rows import a_job
 
 JOB = uuid4()
@@ -73,7 +73,7 @@ def test_a_record_that_is_woken_again_keeps_the_wake_up_when_its_first_one_ends(
 
     with fenced(lease):
         requeue_interrupted(lease)
-        enqueue_steps(next_of_record_batch(batch.id, but=lease.job_id))
+        give_on([(batch.id, lease.job_id)])
     # RQ ends an entry like this whose result is not kept.
     first.cleanup(ttl=0, remove_from_queue=False)
 

@@ -12,12 +12,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import rq
-from django.db import connection
+from django.db import OperationalError, connection
 
 from pipeline.core.deadline import StepDeadline
 from pipeline.core.errors import ErrorCode, PipelineError
@@ -32,6 +33,7 @@ from pipeline.queueing.queues import QUEUES, entry_id, push, suspend
 from pipeline.stages import registry
 from pipeline.transitions import Lease, claim, renew_lease
 from pipeline.workers import run_step as real_run_step
+from pipeline.workers.continuation import GoingOn
 from pipeline.workers.identity import worker_identity
 from pipeline.workers.shared_step import SHARED_STEP
 
@@ -205,15 +207,22 @@ def be_stopped() -> None:
 def die_between_passes() -> None:
     """The same; the process is killed between the commit of a pass and the claim of the next."""
 
-    def die(step: Step, *, may_continue: bool) -> Step | None:
-        seen(event="continues", step=step)
-        if step is not Step.PASS05:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return run_best(step, may_continue=may_continue)
+    def die(going_on: GoingOn, *, may_continue: bool) -> None:
+        seen(event="continues", step=going_on.step)
+        os.kill(os.getpid(), signal.SIGKILL)
 
-    run_best = real_run_step._run_best
-    real_run_step._run_best = die
+    real_run_step._go_on = die
     _pass_on(lambda: None)
+
+
+def lose_the_connection() -> None:
+    """The same; the first pass ends with a connection that PostgreSQL has closed."""
+
+    def close() -> None:
+        with connection.cursor() as cursor, suppress(OperationalError):
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    _pass_on(close)
 
 
 def _pass_on(during_the_first: Callable[[], object]) -> None:
@@ -236,6 +245,7 @@ BEHAVIOURS = {
     "be_stopped": be_stopped,
     "leave_a_call": leave_a_call,
     "die_between_passes": die_between_passes,
+    "lose_the_connection": lose_the_connection,
     "renew": renew,
     "claim_and_run": claim_and_run,
     "hang_beyond_deadline": hang_beyond_deadline,
