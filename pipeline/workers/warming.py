@@ -35,7 +35,7 @@ def warm() -> None:
     import_attribute(RUN_STEP)
     factory.warm(ProviderConfig.of_settings())
     storage.warm()
-    reader.reader_version()
+    reader.warm()
     telemetry.prepare()
     _exempt_from_gc()
     gc.set_threshold(GC_ALLOCATIONS)

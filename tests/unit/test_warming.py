@@ -10,10 +10,11 @@ import sys
 from medproc.env import PROJECT_ROOT
 
 _PROCESS = """
-import json, re
+import json, re, sys
 import django
 django.setup()
 from pipeline.codes.search.phrases import phrases
+from pipeline.documents import reader
 from pipeline.documents.reader.version import reader_version
 from pipeline.workers import warming
 warming.warm()
@@ -22,18 +23,20 @@ from pipeline.providers.local.warm_up import warm_up as engine
 from pipeline.stages.warm_up import warm_up as stages
 compiled, compile_one = [], re._compiler.compile
 re._compiler.compile = lambda *of: compiled.append(of[0]) or compile_one(*of)
-read = phrases.cache_info().misses
+read, loaded = phrases.cache_info().misses, set(sys.modules)
+reader.probe("samples/lab_5p_8enc.pdf")
 engine()
 stages()
 print(json.dumps([
     [str(each) for each in compiled],
     phrases.cache_info().misses - read,
     reader_version.cache_info().currsize,
+    sorted(name for name in set(sys.modules) - loaded if name.startswith("pipeline")),
 ]))
 """
 
 
-def test_a_horse_compiles_and_reads_nothing_that_its_worker_has_met() -> None:
+def test_a_horse_compiles_reads_and_imports_nothing_that_its_worker_has_met() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _PROCESS],
         cwd=PROJECT_ROOT,
@@ -43,7 +46,8 @@ def test_a_horse_compiles_and_reads_nothing_that_its_worker_has_met() -> None:
         check=True,
     )
 
-    compiled, lists_read, versions_known = json.loads(done.stdout.splitlines()[-1])
+    compiled, lists_read, versions_known, imported = json.loads(done.stdout.splitlines()[-1])
     assert compiled == []
     assert lists_read == 0
     assert versions_known == 1
+    assert imported == []

@@ -6,7 +6,7 @@ the standard library, so a hostile file never harms the worker. The package know
 
 from __future__ import annotations
 
-from .client import open_and_read, probe, read_pages, render_page, slice_pages
+from .client import open_and_read, probe, read_pages, render_page, slice_pages, warm
 from .file_type import sniff, unsupported
 from .model_phrases import addresses, with_addresses
 from .types import (
@@ -73,5 +73,6 @@ __all__ = [
     "slice_pages",
     "sniff",
     "unsupported",
+    "warm",
     "with_addresses",
 ]

@@ -9,11 +9,19 @@ from __future__ import annotations
 import base64
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from . import ipc, refusals
 from .types import MediaType, PageRead, Probe, ReaderError, ReaderLimits, Slice
+from .version import reader_version
+
+
+def warm() -> None:
+    """Do the one-time work of a process that reads files, which a forked process inherits."""
+    import_module(f"{__package__}.watchdog")
+    reader_version()
 
 
 def probe(path: str | Path, limits: ReaderLimits | None = None) -> Probe:
