@@ -33,6 +33,9 @@ free once the kernel has the rest of the answer, even if the client reads nothin
 425,984 bytes unless net.core.wmem_max is raised."""
 LARGEST_FILE = 204_800
 """The largest static file that is served: it fits into the buffer that Linux grants."""
+THREADS_WITHOUT_UPLOADS = 2
+"""Threads of each process that no body above SMALL_BODY may take, so that pages are answered while
+files arrive. Of 2 threads or of 1 thread, one may receive files."""
 ANONYMOUS_BODY = SMALL_BODY
 """The largest body of a request without a log-in. The form of the log-in has 300 bytes."""
 CLIENT_REQUESTS = 1_200

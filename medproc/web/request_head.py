@@ -25,6 +25,7 @@ class Arrival(Enum):
     PART = "the client must send more"
     ASKS = "the client sends its small body after an answer 100 Continue"
     WHOLE = "a thread can serve the request"
+    LONG = "a thread can serve the request, and reads its long body while the body arrives"
     TOO_LONG = "the head is longer than HEAD_BYTES"
     WITHOUT_LENGTH = "the body has no Content-Length"
 
@@ -44,6 +45,8 @@ def arrived(data: bytes) -> Arrival:
         return Arrival.WITHOUT_LENGTH
     length = _LENGTH.search(head)
     size = int(length[1]) if length else 0
-    if size > SMALL_BODY or len(data) >= len(head) + size:
+    if size > SMALL_BODY:
+        return Arrival.LONG
+    if len(data) >= len(head) + size:
         return Arrival.WHOLE
     return Arrival.ASKS if _ASKS.search(head) else Arrival.PART

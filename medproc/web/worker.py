@@ -28,11 +28,13 @@ from medproc.web.limits import (
     IDLE_S,
     LINGER_S,
     REQUEST_S,
+    THREADS_WITHOUT_UPLOADS,
     UNREAD_ANSWER,
     WAITING_REQUESTS,
 )
 from medproc.web.request_head import ENOUGH, Arrival, arrived
 
+_READY = frozenset({Arrival.WHOLE, Arrival.LONG})
 _UNFINISHED = frozenset({Arrival.PART, Arrival.ASKS})
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _IDLE = struct.pack("ll", int(IDLE_S), 0)
@@ -49,6 +51,8 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
     """The bytes that had arrived at the last look."""
     is_told = False
     """Whether the client was told to send its body."""
+    is_long = False
+    """Whether a thread reads the body of the request while the body arrives."""
 
 
 class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -60,6 +64,10 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         """The connections that have or await a thread, and since when (monotonic seconds)."""
         self._ending: deque[Connection] = deque()
         """The connections whose answer is sent, and whose client has not closed yet."""
+        self._uploads = 0
+        """The requests with a long body that have a thread."""
+        self._waiting: deque[Connection] = deque()
+        """The connections whose request has a long body and awaits the end of another upload."""
 
     def accept(self, listener: socket.socket) -> None:
         """Accept a connection; a thread is used only after the request has arrived."""
@@ -111,11 +119,19 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
             self._forget(conn)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
             conn.data_ready = True
+            conn.is_long = found is Arrival.LONG
             self.enqueue_req(conn)
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Give a request to the threads, and note since when."""
+        """Give a request to the threads, and note since when; uploads leave threads for others."""
         self._began[conn] = time.monotonic()
+        if conn.is_long and self._uploads >= max(1, self.cfg.threads - THREADS_WITHOUT_UPLOADS):
+            self._waiting.append(conn)
+        else:
+            self._start(conn)
+
+    def _start(self, conn: Connection) -> None:
+        self._uploads += conn.is_long
         super().enqueue_req(conn)
 
     def finish_request(self, conn: Connection, fs: Future[Any]) -> None:
@@ -124,10 +140,16 @@ class BoundedWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         gunicorn's own method waits up to two seconds for the client, and the event loop with it.
         """
         self._began.pop(conn, None)
+        if conn.is_long:
+            self._uploads -= 1
+            if self._waiting:
+                self._start(self._waiting.popleft())
         is_kept = not fs.cancelled() and fs.exception() is None and bool(fs.result())
         left = conn.parser.unreader.buf.getvalue() if is_kept else b""
         # Half of a second request can come with the first: a thread would wait for the other half.
-        if is_kept and (not left or arrived(left) is Arrival.WHOLE):
+        following = arrived(left) if left else Arrival.WHOLE
+        conn.is_long = following is Arrival.LONG
+        if is_kept and following in _READY:
             super().finish_request(conn, fs)
         else:
             self._end(conn)

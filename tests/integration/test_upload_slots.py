@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from medproc.web.limits import THREADS_WITHOUT_UPLOADS
 from pipeline.models import ShellFile
 from tests.support import records
 from tests.support.api_clients import RECORDS, ApiProgram, a_program
@@ -134,6 +135,34 @@ def test_a_killed_process_and_a_lost_sender_free_their_slots(server: WebServer) 
 
     assert again == [201] * SLOTS
     assert ShellFile.objects.count() == SLOTS
+
+
+def test_uploads_in_progress_leave_threads_for_pages_and_take_turns(
+    cloned_db: str, tmp_path: Path
+) -> None:
+    program = a_program()
+    with ExitStack() as stack:
+        # One thread may receive files.
+        server = stack.enter_context(
+            serving(
+                cloned_db, tmp_path / "few.log", WEB_WORKERS="1",
+                WEB_THREADS=str(THREADS_WITHOUT_UPLOADS + 1),
+            )
+        )  # fmt: skip
+        uploads = []
+        for _ in range(THREADS_WITHOUT_UPLOADS + 1):
+            uploads.append(Upload(server, program))
+            stack.enter_context(uploads[-1].socket)
+            until(lambda: held() > 0)
+            # Uploads that each had a thread would leave none for the last of these requests.
+            pages = [server.get("/health/live").status for _ in range(2)]
+            assert pages == [200, 200]
+        at_once = held()
+        statuses = [each.finish()[0] for each in uploads]
+
+    assert at_once == 1
+    assert statuses == [201] * len(uploads)
+    assert ShellFile.objects.count() == len(uploads)
 
 
 def _is_back(server: WebServer) -> bool:
