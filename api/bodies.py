@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 
 from django.conf import settings
-from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParser
 from django.utils.http import parse_header_parameters
 
 from api.problems import ApiError, ApiErrorCode
-from observability.uploads.handler import LEFT_OUT, BoundedUpload
+from observability.uploads.handler import BLOCK, LEFT_OUT, BoundedUpload, HashedUpload
 from pipeline.core.errors import (
     ERRORS,
     ErrorCode,
@@ -46,7 +44,6 @@ FILE_FAMILIES = ("image/", "text/")
 """The content of a file decides its type; these types only say that the body is a file."""
 _FORM_OVERHEAD = 65_536
 """Bytes of a form beside its file."""
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,16 +52,10 @@ class ReceivedFile:
 
     path: Path
     size_bytes: int
+    sha256: str
+    """The digest of the bytes, computed while they arrived."""
     name: str = field(repr=False)
     patient: str = field(repr=False)
-
-    def digest(self) -> str:
-        """Return the SHA-256 of the bytes."""
-        found = sha256()
-        with self.path.open("rb") as source:
-            while block := source.read(_BLOCK):
-                found.update(block)
-        return found.hexdigest()
 
 
 @contextmanager
@@ -91,6 +82,7 @@ def received_file(request: HttpRequest) -> Iterator[ReceivedFile]:
         yield ReceivedFile(
             path=Path(file.temporary_file_path()),
             size_bytes=file.size or 0,
+            sha256=file.sha256,
             name=name,
             patient=patient,
         )
@@ -128,7 +120,7 @@ def _length(request: HttpRequest) -> int:
     return int(text)
 
 
-def _form(request: HttpRequest, length: int, patient: str) -> tuple[TemporaryUploadedFile, str]:
+def _form(request: HttpRequest, length: int, patient: str) -> tuple[HashedUpload, str]:
     body = _Counted(request)
     handlers = [BoundedUpload(request)]
     parser = MultiPartParser(request.META, body, handlers, request.encoding)  # type: ignore[arg-type]  # only `read` is used
@@ -158,13 +150,13 @@ def _form(request: HttpRequest, length: int, patient: str) -> tuple[TemporaryUpl
     return found[0], stated or patient
 
 
-def _whole_body(request: HttpRequest, length: int) -> TemporaryUploadedFile:
+def _whole_body(request: HttpRequest, length: int) -> HashedUpload:
     body = _Counted(request)
     try:
-        file = TemporaryUploadedFile("record", request.content_type or "", 0, None)
+        file = HashedUpload("record", request.content_type or "", 0, None)
         try:
-            while block := body.read(_BLOCK):
-                file.write(block)
+            while block := body.read(BLOCK):
+                file.append(block)
             file.flush()
             _whole(body.read_bytes, length)
         except BaseException:

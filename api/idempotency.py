@@ -26,6 +26,16 @@ LONGEST_KEY = 255
 WAIT_S = 20
 """Seconds for which a request waits for an earlier request with the same key."""
 
+# One statement, because an upload pays for each. The row waits for the end of an open transaction
+# with the same key. The limit of the wait is set before, and ends with the new row.
+_CLAIM = """
+WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', %(wait)s, true))
+INSERT INTO api_idempotency_keys (client_id, key_digest, fingerprint)
+SELECT %(client)s, %(key)s, %(fingerprint)s FROM patience
+ON CONFLICT (client_id, key_digest) DO NOTHING
+RETURNING set_config('lock_timeout', '0', true)
+"""
+
 Answer = tuple[HTTPStatus, dict[str, Any]]
 
 
@@ -60,22 +70,22 @@ def once(
     digest = None if key is None else _checked(key)
     refusal: MedprocError | None = None
     with transaction.atomic():
-        row = None
+        own = None
         if digest is not None:
-            row, is_new = _claim(client, digest, fingerprint(parts))
-            if not is_new:
-                return _repeated(row, fingerprint(parts))
+            own = IdempotencyKey.objects.filter(client=client, key_digest=digest)
+            if not _claim(client, digest, fingerprint(parts)):
+                return _repeated(own.get(), fingerprint(parts))
         try:
             status, body = act()
         except MedprocError as error:
-            # The transaction commits, because the audit has a row about the refusal.
             refusal = error
-            if row is not None:
-                row.delete()
+            # The transaction commits, because the audit has a row about the refusal, unless the act
+            # has given up the whole transaction and thereby the key.
+            if own is not None and not transaction.get_rollback():
+                own.delete()
         else:
-            if row is not None:
-                row.http_status, row.response_body = status, body
-                row.save(update_fields=["http_status", "response_body"])
+            if own is not None:
+                own.update(http_status=status, response_body=body)
     if refusal is not None:
         raise refusal
     return _answer(status, body)
@@ -90,19 +100,17 @@ def _checked(key: str) -> str:
     return sha256(key.encode()).hexdigest()
 
 
-def _claim(client: ApiClient, key: str, print_: str) -> tuple[IdempotencyKey, bool]:
-    row = IdempotencyKey(client=client, key_digest=key, fingerprint=print_)
-    _lock_timeout(f"{WAIT_S}s")
+def _claim(client: ApiClient, key: str, print_: str) -> bool:
+    """Insert the row of a key; return False if an earlier request has the key."""
+    named = {"wait": f"{WAIT_S}s", "client": client.id, "key": key, "fingerprint": print_}
     try:
-        # Waits for the end of an open transaction with the same key.
-        IdempotencyKey.objects.bulk_create([row], ignore_conflicts=True)
+        with connection.cursor() as cursor:
+            cursor.execute(_CLAIM, named)
+            return cursor.fetchone() is not None
     except OperationalError as error:
         if not isinstance(error.__cause__, LockNotAvailable):
             raise
         raise ApiError(ApiErrorCode.IDEMPOTENCY_KEY_IN_USE, headers={"Retry-After": "5"}) from None
-    _lock_timeout("0")
-    kept = IdempotencyKey.objects.get(client=client, key_digest=key)
-    return kept, kept.id == row.id
 
 
 def _repeated(row: IdempotencyKey, print_: str) -> JsonResponse:
@@ -118,8 +126,3 @@ def _answer(status: int, body: Mapping[str, Any]) -> JsonResponse:
     if "url" in body:
         response["Location"] = str(body["url"])
     return response
-
-
-def _lock_timeout(value: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [value])

@@ -72,7 +72,7 @@ def submit(
         )
     try:
         with upload_slot(client.id), received_file(request) as file:
-            parts = ["submit", str(priority), str(force), file.patient, file.name, file.digest()]
+            parts = ["submit", str(priority), str(force), file.patient, file.name, file.sha256]
             if answered := answer_before(request, client, parts):
                 return answered
             # A bucket can answer late, so the file is stored before the transaction of `once`.
@@ -187,6 +187,7 @@ def _submission(request: HttpRequest, file: ReceivedFile, priority: int, force: 
     name = client_of_request(request).name
     return Submission(
         path=file.path,
+        received_sha256=file.sha256,
         filename=file.name or None,
         # Two clients number their patients alike, and mean different people.
         patient_reference=f"{name}/{file.patient}" if file.patient else None,
@@ -199,7 +200,13 @@ def _submission(request: HttpRequest, file: ReceivedFile, priority: int, force: 
 
 
 def _created(request: HttpRequest, stored: StoredSubmission, file: ReceivedFile) -> Answer:
-    received = create_audited(stored, actor=request.user, size_bytes=file.size_bytes)
+    received = create_audited(
+        # `once` gives up its transaction after an error.
+        stored,
+        actor=request.user,
+        size_bytes=file.size_bytes,
+        savepoint=False,
+    )
     return HTTPStatus.CREATED, _acted(received.shell_file_id, JobStatus.PENDING)
 
 

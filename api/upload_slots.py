@@ -18,14 +18,12 @@ from api.problems import ApiError, ApiErrorCode
 
 RETRY_S = 5
 """Seconds after which a client tries again; an upload of 50 MB at 100 Mbit/s takes 4 s."""
-# PostgreSQL would wait for a host that lost its power as long as the system's TCP does: two hours.
-_NOTICE_LOST_HOSTS = """
-SELECT set_config('tcp_keepalives_idle', '30', false),
-  set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)
-"""
-# The scan stops at the first slot that is free.
+# The scan stops at the first slot that is free. Without the settings, PostgreSQL would wait for a
+# host that lost its power as long as the system's TCP does: two hours.
 _TAKE = """
-SELECT n FROM generate_series(1, %(slots)s) AS n
+SELECT n, set_config('tcp_keepalives_idle', '30', false),
+  set_config('tcp_keepalives_interval', '10', false), set_config('tcp_keepalives_count', '3', false)
+FROM generate_series(1, %(slots)s) AS n
 WHERE pg_try_advisory_lock(hashtextextended(%(client)s || n, 0)) LIMIT 1
 """
 _FREE = "SELECT pg_advisory_unlock(hashtextextended(%(client)s || %(slot)s, 0))"
@@ -36,7 +34,6 @@ def upload_slot(client_id: UUID) -> Iterator[None]:
     """Hold one of the client's slots. Raises ApiError TOO_MANY_UPLOADS if none is free."""
     name = f"upload of {client_id} "
     with connection.cursor() as cursor:
-        cursor.execute(_NOTICE_LOST_HOSTS)
         cursor.execute(_TAKE, {"slots": settings.API_UPLOADS_PER_CLIENT, "client": name})
         taken = cursor.fetchone()
     if taken is None:

@@ -9,19 +9,36 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
+from django.core.files import File
 from django.core.files.storage import FileSystemStorage
 
 from medproc import private
+
+_PRIVATE = 0o600
+
+
+class FinishedFile(File):  # type: ignore[type-arg]  # Django's class has no type at run time
+    """An open file that this process has written and hashed, and that no process changes."""
+
+    def __init__(self, file: BinaryIO, sha256: str) -> None:
+        super().__init__(file)
+        self.sha256 = sha256
 
 
 class OwnedStorage(FileSystemStorage):
     """Stores files as Django does, and gives what root stores to the owner of the folder."""
 
     def save(self, name: str | None, content: IO[Any], max_length: int | None = None) -> str:
-        """Save as Django does; as root, also set the owner of the file and of new folders."""
+        """Save as Django does; as root, also set the owner of the file and of new folders.
+
+        A finished file is kept without a copy. Root copies it: the owner of its folder could put a
+        link to a file of root in its place.
+        """
         if os.geteuid() != 0:
+            if name and self._has_linked(name, content):
+                return name
             return super().save(name, content, max_length)
         folder = Path(self.path(name or "")).parent
         above = [folder, *folder.parents]
@@ -30,6 +47,22 @@ class OwnedStorage(FileSystemStorage):
         saved = super().save(name, content, max_length)
         _give(Path(self.path(saved)), folder.stat())
         return saved
+
+    def _has_linked(self, name: str, content: IO[Any]) -> bool:
+        """Give a finished file a second name, so that no byte is copied; return whether it worked.
+
+        It does not work to another disk, on a disk without links, and if a folder is missing.
+        """
+        if not isinstance(content, FinishedFile):
+            return False
+        try:
+            os.fchmod(content.fileno(), self.file_permissions_mode or _PRIVATE)
+            # The sweep of stored files counts the age from now.
+            os.utime(content.fileno())
+            os.link(str(content.name), self.path(name))
+        except OSError:
+            return False
+        return True
 
 
 def _give(path: Path, owner: os.stat_result) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from typing import Any
 
 from django.conf import settings
@@ -23,17 +24,45 @@ LEFT_OUT = "files_left_out"
 """Attribute of the request: names and codes of the files that were not kept."""
 
 
+BLOCK = 1 << 20
+"""Bytes of a body that are read at once. The web server copies its buffer at each read, so small
+reads of a large body copy each byte many times."""
+
+
+class HashedUpload(TemporaryUploadedFile):
+    """A private file that is hashed while it arrives."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._digest = sha256()
+
+    def append(self, part: bytes) -> None:
+        """Write a part, and count it in."""
+        self._digest.update(part)
+        self.write(part)
+
+    @property
+    def sha256(self) -> str:
+        """The digest of all parts."""
+        return self._digest.hexdigest()
+
+
 class BoundedUpload(TemporaryFileUploadHandler):
     """Keeps files, each up to the limit."""
 
-    file: TemporaryUploadedFile
+    chunk_size = BLOCK
+    file: HashedUpload
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         """Start a file."""
         # After a skipped file the parser must not close the previous file, which is complete.
         vars(self).pop("file", None)
+        # Django's class for temporary files would make a file that is not hashed.
+        super(TemporaryFileUploadHandler, self).new_file(*args, **kwargs)
         with self._room():
-            super().new_file(*args, **kwargs)
+            self.file = HashedUpload(
+                self.file_name, self.content_type, 0, self.charset, self.content_type_extra
+            )
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         """Write a part; skip the file as soon as it is too large."""
@@ -41,7 +70,7 @@ class BoundedUpload(TemporaryFileUploadHandler):
             self._leave_out(ErrorCode.INPUT_TOO_LARGE)
             raise SkipFile
         with self._room():
-            super().receive_data_chunk(raw_data, start)
+            self.file.append(raw_data)
 
     def file_complete(self, file_size: int) -> UploadedFile[Any] | None:
         """End a file; this writes the last buffered part."""

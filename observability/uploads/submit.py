@@ -19,6 +19,7 @@ from django.db import transaction
 
 from observability.audit import log
 from observability.uploads.batches import own
+from observability.uploads.handler import HashedUpload
 from pipeline.core.errors import ERRORS, ErrorCode, PipelineError, UserError, UserErrorCode
 from pipeline.models import RecordBatch
 from pipeline.operations import operator_actions
@@ -112,6 +113,7 @@ def take_in(
     path = Path(file.temporary_file_path())
     submission = Submission(
         path=path,
+        received_sha256=file.sha256 if isinstance(file, HashedUpload) else None,
         filename=name,
         patient_reference=form.patient or None,
         priority=form.priority,
@@ -133,13 +135,20 @@ def take_in(
 
 
 def create_audited(
-    stored: StoredSubmission, *, actor: AbstractBaseUser | AnonymousUser, size_bytes: int
+    stored: StoredSubmission,
+    *,
+    actor: AbstractBaseUser | AnonymousUser,
+    size_bytes: int,
+    savepoint: bool = True,
 ) -> Received:
-    """Create the record of a stored file, and write the audit row in the same transaction."""
+    """Create the record of a stored file, and write the audit row in the same transaction.
+
+    A caller that gives up its transaction after an error needs no savepoint.
+    """
     submission = stored.submission
     batch = submission.record_batch_id
-    with transaction.atomic():
-        received = operator_actions.record_create(stored)
+    with transaction.atomic(savepoint=savepoint):
+        received = operator_actions.record_create(stored, savepoint=savepoint)
         log.record(
             actor,
             "upload",

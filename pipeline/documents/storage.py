@@ -23,6 +23,7 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import connection
 
+from medproc.files import FinishedFile
 from pipeline.core.errors import ErrorCode, PipelineError
 from pipeline.core.server_faults import FileStoreError, ServerFault
 from pipeline.documents import scratch
@@ -53,21 +54,22 @@ class Stored:
     size_bytes: int
 
 
-def store(source: BinaryIO) -> Stored:
-    """Copy a stream into the store and hash it.
+def store(source: BinaryIO | FinishedFile) -> Stored:
+    """Copy a stream into the store and hash it; a folder keeps a finished file without a copy.
 
     Raises PipelineError STORAGE_FULL if there is no room, and then leaves nothing behind. Raises
     FileStoreError if the bucket refuses; the sweep deletes the bytes that the bucket may have kept.
     Raises SweptError if the sweep deletes the bytes while they are written.
     """
-    digest, size = hashlib.sha256(), 0
-    while block := source.read(_BLOCK):
-        digest.update(block)
-        size += len(block)
-    source.seek(0)
+    content: File[bytes]
+    if isinstance(source, FinishedFile):
+        content, sha256, size = source, source.sha256, source.size
+    else:
+        sha256, size = _hashed(source)
+        content = File(source)
     name = f"{FOLDER}/{uuid4()}"
     try:
-        key = default_storage.save(name, File(source))
+        key = default_storage.save(name, content)
     except FileNotFoundError:
         raise SweptError from None
     except OSError as error:
@@ -75,7 +77,16 @@ def store(source: BinaryIO) -> Stored:
         if error.errno not in NO_ROOM:
             raise
         raise PipelineError(code=ErrorCode.STORAGE_FULL) from None
-    return Stored(key=key, sha256=digest.hexdigest(), size_bytes=size)
+    return Stored(key=key, sha256=sha256, size_bytes=size)
+
+
+def _hashed(source: BinaryIO) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    while block := source.read(_BLOCK):
+        digest.update(block)
+        size += len(block)
+    source.seek(0)
+    return digest.hexdigest(), size
 
 
 def discard(key: str) -> None:

@@ -107,9 +107,9 @@ def record_submit(submission: Submission) -> Received:
         return record_create(stored)
 
 
-def record_create(stored: StoredSubmission) -> Received:
+def record_create(stored: StoredSubmission, *, savepoint: bool = True) -> Received:
     """Create the record of a stored file, and wake a worker when the transaction commits."""
-    received = create(stored)
+    received = create(stored, savepoint=savepoint)
     if received.due is not None:
         enqueue_step(received.job_id, received.due.value, received.dispatch_no)
     return received

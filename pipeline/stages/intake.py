@@ -16,6 +16,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from medproc.files import FinishedFile
 from pipeline.core.db_errors import is_away
 from pipeline.core.errors import ErrorCode, InputError
 from pipeline.core.states import JobStatus, Step
@@ -25,6 +26,15 @@ from pipeline.models import Job, Patient, Session, ShellFile, Summary
 from pipeline.models.fields import storable
 from pipeline.transitions import submitted_config
 
+# `get_or_create` needs four statements for a new patient, and an upload pays for each.
+_PATIENT = """
+WITH known AS (SELECT * FROM user_profiles WHERE reference = %(reference)s), new AS (
+  INSERT INTO user_profiles (id, pseudonym, reference)
+  SELECT %(id)s, %(pseudonym)s, %(reference)s WHERE NOT EXISTS (SELECT FROM known)
+  ON CONFLICT (reference) DO NOTHING RETURNING *
+)
+SELECT * FROM known UNION ALL SELECT * FROM new
+"""
 LONGEST_REFERENCE = 200
 """Characters of a patient's reference; the index of the column needs a limit."""
 
@@ -42,6 +52,9 @@ class Submission:
     """A file that a user submits, with the facts that they state about it."""
 
     path: Path
+    received_sha256: str | None = None
+    """The digest of the file, if this process has received and hashed the file. No process changes
+    a received file, so the store may keep the file itself. None: the file is read and copied."""
     filename: str | None = None
     patient_reference: str | None = None
     priority: int = 0
@@ -98,7 +111,7 @@ def stored_submission(submission: Submission) -> Iterator[StoredSubmission]:
         submission=submission,
         key=key,
         media_type="" if known else _checked(submission.path),
-        found=known or _store(submission.path),
+        found=known or _store(submission),
     )
     try:
         yield made
@@ -109,26 +122,28 @@ def stored_submission(submission: Submission) -> Iterator[StoredSubmission]:
         storage.discard(made.found.key)
 
 
-def create(made: StoredSubmission) -> Received:
+def create(made: StoredSubmission, *, savepoint: bool = True) -> Received:
     """Create record, session, summary and job of a stored file: all of them or none.
 
-    A repeated submission with the same idempotency key returns the same record.
+    A repeated submission with the same idempotency key returns the same record. A caller that gives
+    up its transaction after an error needs no savepoint; its submission has no idempotency key.
     """
     if isinstance(made.found, Received):
         return made.found
     try:
-        return _create(made, made.found)
+        return _create(made, made.found, savepoint)
     except IntegrityError:
         if made.key and (known := _known(made.key)):
             return known
         raise
 
 
-def _store(path: Path) -> storage.Stored:
+def _store(submission: Submission) -> storage.Stored:
     while True:
         try:
-            with path.open("rb") as source:
-                return storage.store(source)
+            with submission.path.open("rb") as source:
+                digest = submission.received_sha256
+                return storage.store(FinishedFile(source, digest) if digest else source)
         except storage.SweptError:
             continue
 
@@ -159,12 +174,12 @@ def _known(key: str) -> Received | None:
     )
 
 
-def _create(made: StoredSubmission, stored: storage.Stored) -> Received:
+def _create(made: StoredSubmission, stored: storage.Stored, savepoint: bool) -> Received:
     own, submission = own_settings(), made.submission
-    with transaction.atomic():
+    with transaction.atomic(savepoint=savepoint):
         while not storage.claim(stored.key):
             # A sweep has deleted the bytes, because they were too old: store them again.
-            made.found = stored = _store(submission.path)
+            made.found = stored = _store(submission)
         patient = _patient(_stated(submission.patient_reference))
         shell_file = ShellFile.objects.create(
             patient=patient,
@@ -231,5 +246,9 @@ def _checked(path: Path) -> str:
 def _patient(reference: str | None) -> Patient:
     if reference is None:
         return Patient.objects.create()
-    patient, _ = Patient.objects.get_or_create(reference=reference)
-    return patient
+    new = Patient(reference=reference)
+    named = {"id": new.id, "pseudonym": new.pseudonym, "reference": reference}
+    while True:
+        # No row: another submission has inserted the same patient since the statement began.
+        for found in Patient.objects.raw(_PATIENT, named):
+            return found
