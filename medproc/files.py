@@ -31,11 +31,18 @@ class OwnedStorage(FileSystemStorage):
     """Stores files as Django does, and gives what root stores to the owner of the folder."""
 
     def save(self, name: str | None, content: IO[Any], max_length: int | None = None) -> str:
-        """Save as Django does; as root, also set the owner of the file and of new folders.
+        """Save as Django does, and force file and name to the disk: a row that names the file is
+        on the disk too once its transaction has committed.
 
-        A finished file is kept without a copy. Root copies it: the owner of its folder could put a
-        link to a file of root in its place.
+        As root, also set the owner of the file and of new folders. A finished file is kept without
+        a copy. Root copies it: the owner of its folder could put a link to a file of root in its
+        place.
         """
+        saved = self._saved(name, content, max_length)
+        _sync(Path(self.path(saved)))
+        return saved
+
+    def _saved(self, name: str | None, content: IO[Any], max_length: int | None) -> str:
         if os.geteuid() != 0:
             if name and self._has_linked(name, content):
                 return name
@@ -63,6 +70,15 @@ class OwnedStorage(FileSystemStorage):
         except OSError:
             return False
         return True
+
+
+def _sync(path: Path) -> None:
+    for each, flags in ((path, os.O_NOFOLLOW), (path.parent, os.O_DIRECTORY)):
+        descriptor = os.open(each, os.O_RDONLY | os.O_CLOEXEC | flags)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _give(path: Path, owner: os.stat_result) -> None:

@@ -27,8 +27,12 @@ from pipeline.models.fields import storable
 from pipeline.transitions import submitted_config
 
 # `get_or_create` needs four statements for a new patient, and an upload pays for each.
+# The lock lasts until the commit: an erasure of the patient's last record either sees this record,
+# or has deleted the patient, who is then made again. The foreign key is only checked at the commit.
 _PATIENT = """
-WITH known AS (SELECT * FROM user_profiles WHERE reference = %(reference)s), new AS (
+WITH known AS (
+  SELECT * FROM user_profiles WHERE reference = %(reference)s FOR KEY SHARE
+), new AS (
   INSERT INTO user_profiles (id, pseudonym, reference)
   SELECT %(id)s, %(pseudonym)s, %(reference)s WHERE NOT EXISTS (SELECT FROM known)
   ON CONFLICT (reference) DO NOTHING RETURNING *
