@@ -208,7 +208,7 @@ def test_threads_that_wait_for_a_hanging_redis_wait_for_one_timeout_together(
 ) -> None:
     client = limiter_client(places.redis_url)
     limiter = Simulation(client).limiter()
-    tickets = [admitted(limiter, ask(item=f"{n}")) for n in range(5)]
+    tickets = [admitted(limiter, ask(item=f"{n}")) for n in range(12)]
     pid = int(client.info("server")["process_id"])
     together = threading.Barrier(len(tickets))
 
@@ -225,5 +225,6 @@ def test_threads_that_wait_for_a_hanging_redis_wait_for_one_timeout_together(
     finally:
         os.kill(pid, signal.SIGCONT)
 
-    assert took_s < 3 * REDIS_TIMEOUT_S
+    # One timeout after the other takes 12 of them.
+    assert took_s < 6 * REDIS_TIMEOUT_S
     assert limiter_client(places.redis_url).ping()
