@@ -72,13 +72,22 @@ class OwnedStorage(FileSystemStorage):
         return True
 
 
+def sync_folder(folder: Path) -> None:
+    """Force the names of a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _sync(path: Path) -> None:
-    for each, flags in ((path, os.O_NOFOLLOW), (path.parent, os.O_DIRECTORY)):
-        descriptor = os.open(each, os.O_RDONLY | os.O_CLOEXEC | flags)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(path.parent)
 
 
 def _give(path: Path, owner: os.stat_result) -> None:

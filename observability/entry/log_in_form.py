@@ -11,7 +11,6 @@ from django.core.exceptions import ValidationError
 
 from observability.entry.throttle import attempted
 from observability.models import FederatedIdentity
-from pipeline.core.labels import counted
 
 THROTTLED = "throttled"
 """The code of the refusal."""
@@ -31,9 +30,8 @@ class ThrottledLogInForm(AdminAuthenticationForm):
         attempt = attempted(self.request, username)
         if attempt.wait_s:
             self.wait_s = attempt.wait_s
-            minutes = counted(-(-attempt.wait_s // 60), "minute")
             raise ValidationError(
-                f"Too many failed log-ins from this address. Try again in {minutes}.",
+                f"Too many failed log-ins from this address. Try again in {attempt.wait}.",
                 code=THROTTLED,
             )
         cleaned = super().clean()

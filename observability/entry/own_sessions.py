@@ -2,7 +2,7 @@
 
 A session is named by a digest: with its key, a reader of the page could use the session.
 django-user-sessions has such a page, but replaces the engine and the table of all sessions. Here
-the live sessions are few, so each of them is decoded.
+few sessions are live at once, so the page decodes all of them.
 """
 
 from __future__ import annotations
@@ -130,8 +130,7 @@ def _refusal(request: HttpRequest) -> tuple[str, HTTPStatus] | None:
     name = request.user.get_username()
     attempt = attempted(request, name)
     if attempt.wait_s:
-        minutes = counted(-(-attempt.wait_s // 60), "minute")
-        words = f"Too many wrong passwords from this address. Try again in {minutes}."
+        words = f"Too many wrong passwords from this address. Try again in {attempt.wait}."
         return words, HTTPStatus.TOO_MANY_REQUESTS
     user = authenticate(request, username=name, password=request.POST.get("password", ""))
     if user != request.user:

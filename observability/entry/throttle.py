@@ -16,6 +16,7 @@ from redis.exceptions import RedisError
 
 from medproc.timing import scaled
 from medproc.web.client_address import client_address
+from pipeline.core.labels import counted
 from pipeline.queueing.queues import producer
 
 WINDOW_S = 900.0
@@ -40,6 +41,11 @@ class Attempt:
     """Key of the count of the user name; empty while the user is unknown."""
     wait_s: int = 0
     """Seconds to wait before the next attempt; 0 if this attempt may check the password."""
+
+    @property
+    def wait(self) -> str:
+        """The wait in whole minutes, in words."""
+        return counted(-(-self.wait_s // 60), "minute")
 
     def succeeded(self) -> None:
         """Forget the attempts for this user, and take this attempt from those of the address."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import logging
-import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -95,15 +94,6 @@ def discard(key: str) -> None:
         default_storage.delete(key)
     except (OSError, FileStoreError) as error:
         logger.error("stored bytes %s could not be deleted: %s", key, type(error).__name__)
-
-
-def sync_folder(folder: Path) -> None:
-    """Force the names of a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def claim(key: str) -> bool:

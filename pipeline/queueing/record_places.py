@@ -14,7 +14,6 @@ from redis.exceptions import RedisError
 
 from pipeline.queueing.queues import enqueue_steps, queue_depths
 from pipeline.transitions import next_of_record_batch
-from pipeline.transitions.record_batches import COUNTED
 from pipeline.transitions.rollup import Leaving, settle
 
 Place = tuple[UUID, UUID]
@@ -51,6 +50,4 @@ def _wake(places: Sequence[Place]) -> None:
     except (RedisError, OSError):
         return
     # A queue with an entry per waiting row needs no more: one of its workers looks at each row.
-    enqueue_steps(
-        each.due for each in found if depths[each.due.step.value] < min(each.waiting, COUNTED)
-    )
+    enqueue_steps(each.due for each in found if depths[each.due.step.value] < each.waiting)

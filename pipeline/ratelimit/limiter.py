@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
@@ -56,7 +57,7 @@ SAMPLES = 500
 MOST_NOTED = 16
 """Noted outcomes that are reported without waiting for the next message."""
 MOST_KEPT = 1_000
-"""The most noted outcomes, and the most late calls without an outcome; the oldest are dropped."""
+"""The most noted outcomes, and the most late calls that are remembered; the oldest are dropped."""
 FRESH_S = 10.0
 """Seconds for which an outcome says something about the provider. Reported later, after an absence
 of Redis, the outcome only frees the place of its call and corrects its tokens."""
@@ -66,7 +67,8 @@ GUARD_CAP_S = 5.0
 """The largest guard, so that one stalled process does not close the window for all."""
 
 
-_NEVER_STARTED = Outcome(code=ErrorCode.CANCELLED)
+_SAYS_NOTHING = Outcome(code=ErrorCode.CANCELLED)
+"""The outcome of a call that never started, or whose end is long past."""
 
 
 class _NotedOutcome(NamedTuple):
@@ -74,22 +76,8 @@ class _NotedOutcome(NamedTuple):
 
     at: float
     """Seconds of the process's clock."""
-    reported: tuple[str | float, ...]
-    """The arguments of `report.lua`; see `RateLimiter._reported`."""
-
-    def outdated(self) -> _NotedOutcome:
-        """Return the outcome without what it said about the provider."""
-        *call, _hint = self.reported
-        call[_KIND] = OutcomeKind.UNKNOWN.value
-        return _NotedOutcome(self.at, (*call, -1))
-
-
-_KIND = 4
-"""The place of the outcome's kind among the arguments."""
-
-
-def _values(noted: Sequence[_NotedOutcome]) -> list[str | float]:
-    return [value for each in noted for value in each.reported]
+    ticket: Ticket
+    outcome: Outcome
 
 
 class RateLimiter:
@@ -132,7 +120,7 @@ class RateLimiter:
         self._noted: list[_NotedOutcome] = []
         """Outcomes that the next message to Redis reports."""
         self._moved: dict[str, str] = {}
-        """The new bucket of each late call, by ticket."""
+        """The new bucket of each late call, by ticket; the newest `MOST_KEPT` of them."""
         self._ticket_prefix, self._tickets = uuid.uuid4().hex, 0
         """Ids of tickets: a random prefix and a number, which are unique in the cluster."""
         self._in_line: str | None = None
@@ -267,7 +255,6 @@ class RateLimiter:
             if moved is not None:
                 self._moved[ticket.id] = moved.decode()
                 with self._lock:
-                    # A call that was written off has no report any more.
                     if len(self._moved) > MOST_KEPT:
                         del self._moved[next(iter(self._moved))]
 
@@ -276,10 +263,9 @@ class RateLimiter:
 
         While Redis is away, the outcome is noted for the next message.
         """
-        reported = self._reported(ticket, outcome)
-        reply = self._run(self._scripts.report, *reported)
+        reply = self._run(self._scripts.report, *self._reported(ticket, outcome))
         if reply is None:
-            self._keep(ticket, reported)
+            self._keep(ticket, outcome)
             return Reported(starts_in_s=self._fallback.heed(outcome))
         role, seconds, since = reply
         return Reported(
@@ -290,7 +276,7 @@ class RateLimiter:
 
     def note(self, ticket: Ticket, outcome: Outcome) -> None:
         """Note an outcome from which the caller needs no reply: the next message reports it."""
-        self._keep(ticket, self._reported(ticket, outcome))
+        self._keep(ticket, outcome)
         if self._fallback.holds_redis_back:
             self._fallback.heed(outcome)
         elif len(self._noted) >= MOST_NOTED or self._fallback.has_started():
@@ -301,7 +287,7 @@ class RateLimiter:
         if self._fallback.holds_redis_back:
             return
         noted = self._take_noted()
-        if noted and self._run(self._scripts.report, *_values(noted), waits=False) is None:
+        if noted and self._run(self._scripts.report, *self._told(noted), waits=False) is None:
             self._put_back(noted)
 
     def abandon(self, items: Sequence[str]) -> None:
@@ -377,7 +363,7 @@ class RateLimiter:
             hint = reset.timestamp() - now
         return (
             ticket.id,
-            self._moved.pop(ticket.id, ticket.bucket),
+            self._moved.get(ticket.id, ticket.bucket),
             ticket.prompt_version,
             ticket.item,
             outcome.kind.value,
@@ -398,7 +384,7 @@ class RateLimiter:
             self._tell_started()
             run = (script, self._with_parameters(arguments))
             noted = self._take_noted()
-            told = self._with_parameters(_values(noted))
+            told = self._with_parameters(self._told(noted))
             runs = [(self._scripts.report, told), run] if noted else [run]
             reply = self._wire.run(*runs, waits=waits)
         except redis.RedisError:
@@ -416,12 +402,12 @@ class RateLimiter:
             sent.append(f"{self._wall():.6f}")
         return sent
 
-    def _keep(self, ticket: Ticket, reported: tuple[str | float, ...]) -> None:
+    def _keep(self, ticket: Ticket, outcome: Outcome) -> None:
         """Note an outcome, unless Redis has not booked the call: it would change nothing there."""
         if ticket.is_local:
             return
         with self._lock:
-            self._noted.append(_NotedOutcome(self._clock(), reported))
+            self._noted.append(_NotedOutcome(self._clock(), ticket, outcome))
             del self._noted[:-MOST_KEPT]
 
     def _give_back(self, ids: Sequence[str], asks: Sequence[Ask]) -> None:
@@ -431,7 +417,7 @@ class RateLimiter:
         """
         for ticket_id, ask in zip(ids, asks, strict=True):
             asked = _ticket(ticket_id, ask, 0.0, generation=0, epoch=0, bucket="", tokens=0)
-            self._keep(asked, self._reported(asked, _NEVER_STARTED))
+            self._keep(asked, _SAYS_NOTHING)
 
     def _take_noted(self) -> list[_NotedOutcome]:
         # Each script comes here first, and mostly nothing is noted: look before taking the lock.
@@ -439,8 +425,19 @@ class RateLimiter:
             return []
         with self._lock:
             noted, self._noted = self._noted, []
-        now = self._clock()
-        return [each if now - each.at <= FRESH_S else each.outdated() for each in noted]
+        return noted
+
+    def _told(self, noted: Sequence[_NotedOutcome]) -> list[str | float]:
+        """Return the arguments by which `report.lua` learns outcomes."""
+        fresh_from = self._clock() - FRESH_S
+        told: list[str | float] = []
+        for at, ticket, outcome in noted:
+            if at < fresh_from:
+                tokens = outcome.input_tokens
+                told += self._reported(ticket, replace(_SAYS_NOTHING, input_tokens=tokens))
+            else:
+                told += self._reported(ticket, outcome)
+        return told
 
     def _put_back(self, noted: list[_NotedOutcome]) -> None:
         if noted:

@@ -64,8 +64,8 @@ def step_to_continue(lease: Lease) -> Step | None:
 
     None without a next pass that the worker serves, after a step of a record that is not small,
     during a stop, while a thread of the step still runs, while the workers are suspended, and while
-    a wake-up waits that the worker prefers. Also None if one of these is unknown: the step is
-    complete, and its end must be written whatever happens here.
+    a wake-up waits that the worker prefers. Also None if this cannot be found out: the
+    end of the completed step must be written whatever happens here.
     """
     try:
         return _asked(lease)

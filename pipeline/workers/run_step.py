@@ -60,7 +60,7 @@ from pipeline.queueing.queues import (
     is_first_to_say,
     workers_beside,
 )
-from pipeline.queueing.record_places import give_on, places_of
+from pipeline.queueing.record_places import give_on, settle_and_wake
 from pipeline.stages.registry import PASSES, next_step
 from pipeline.transitions import (
     Failure,
@@ -414,10 +414,11 @@ def _write_end(lease: Lease, result: StepResult) -> None:
         has_ended |= cancel_asked(lease)
         event = f"{lease.step}: {_outcome(result)}"
         leaving = [Leaving.by(lease, event, has_ended=has_ended)]
-        enqueue_steps(settle(leaving))
-        # A horse that goes on takes its place again.
-        if not (isinstance(result, StepCompleted) and result.continues_with):
-            give_on(places_of(leaving))
+        if isinstance(result, StepCompleted) and result.continues_with:
+            # The horse that goes on takes its place again.
+            enqueue_steps(settle(leaving))
+        else:
+            settle_and_wake(leaving)
 
 
 def _write_result(lease: Lease, result: StepResult) -> bool:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
-from medproc.env import PROJECT_ROOT
+from tests.support.fresh_process import printed_by
 
 _PROCESS = """
 import json, re, sys
@@ -37,16 +34,9 @@ print(json.dumps([
 
 
 def test_a_horse_compiles_reads_and_imports_nothing_that_its_worker_has_met() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROCESS],
-        cwd=PROJECT_ROOT,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "medproc.settings"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    printed = printed_by(_PROCESS)
 
-    compiled, lists_read, versions_known, imported = json.loads(done.stdout.splitlines()[-1])
+    compiled, lists_read, versions_known, imported = json.loads(printed.splitlines()[-1])
     assert compiled == []
     assert lists_read == 0
     assert versions_known == 1

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
-from medproc.env import PROJECT_ROOT
+from tests.support.fresh_process import printed_by
 
 _PROCESS = """
 import gc, sys
@@ -21,13 +17,6 @@ print(before, loaded(), gc.get_freeze_count() > 50_000, gc.get_threshold()[0])
 
 
 def test_a_worker_loads_the_pages_and_exempts_them_from_garbage_collection() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROCESS],
-        cwd=PROJECT_ROOT,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "medproc.settings"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    printed = printed_by(_PROCESS)
 
-    assert done.stdout.split() == ["False", "True", "True", "10000"]
+    assert printed.split() == ["False", "True", "True", "10000"]

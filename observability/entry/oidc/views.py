@@ -18,7 +18,6 @@ from django.views.decorators.http import require_GET
 from observability.audit.signals import THROUGH
 from observability.entry.oidc.refused import LogInRefusal, LogInRefusedError
 from observability.entry.throttle import attempt_of, attempted
-from pipeline.core.labels import counted
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +38,7 @@ def start_log_in(request: HttpRequest) -> HttpResponse:
         return redirect("admin:login")
     attempt = attempted(request)
     if attempt.wait_s:
-        minutes = counted(-(-attempt.wait_s // 60), "minute")
-        text = f"Too many failed log-ins from this address. Try again in {minutes}."
+        text = f"Too many failed log-ins from this address. Try again in {attempt.wait}."
         page = _page(request, text, "", HTTPStatus.TOO_MANY_REQUESTS)
         page["Retry-After"] = str(attempt.wait_s)
         return page

@@ -100,8 +100,8 @@ class Resolved:
     numbers: frozenset[str]
     """Words that begin with a digit, also those that the system lacks."""
     exclusive: tuple[tuple[frozenset[str], frozenset[str]], ...]
-    """Each group of `EXCLUSIVE` of which the query states a stem: the stated stems, and the others.
-    """
+    """The groups of `EXCLUSIVE` from which the query states a stem. A pair holds the stems that the
+    query states, and the other stems of the group."""
 
 
 @dataclass(frozen=True)

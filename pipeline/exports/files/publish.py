@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 from uuid import UUID
 
+from medproc.files import sync_folder
 from pipeline.core.errors import ErrorCode, PipelineError, UserError, UserErrorCode
-from pipeline.documents.storage import NO_ROOM, sync_folder
+from pipeline.documents.storage import NO_ROOM
 from pipeline.exports.files.drafts import (
     PART,
     DraftFile,

@@ -22,8 +22,8 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 
+from medproc.files import sync_folder
 from pipeline.core.errors import UserError, UserErrorCode
-from pipeline.documents.storage import sync_folder
 from pipeline.models import ShellFile
 from pipeline.operations.backup.client_programs import run_on_database
 from pipeline.operations.backup.manifest import (

@@ -19,6 +19,7 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from redis.exceptions import RedisError
 
+from medproc.files import sync_folder
 from pipeline.codes.search.meaning import digest_of, text_of
 from pipeline.core.errors import UserError, UserErrorCode
 from pipeline.core.states import JOB_TERMINAL, JobStatus
@@ -210,7 +211,7 @@ def _delete_bytes(key: str) -> None:
         # A storage without folders, such as S3, has nothing to sync.
         return
     if folder.is_dir():
-        storage.sync_folder(folder)
+        sync_folder(folder)
 
 
 def _one(statement: str, record_id: UUID) -> dict[str, Any]:
